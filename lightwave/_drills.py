@@ -11,7 +11,7 @@ from ops.client.answers import RowList
 from ops.client.http_client import RequestFailed
 from ops.drills.plan_file import read_plan
 from ops.drills.running_drill import change_safety, fetch_journal, follow_drill
-from schemas.api.rows import DrillRow
+from schemas.api.rows import DrillRow, ScheduleRow
 from shared.basics.json_types import JsonObject
 
 
@@ -72,6 +72,35 @@ class DrillMethods(TwinConnection):
         """Let drills start again after `stop_all_drills(hold=True)`."""
         self._refuse_past("a request")
         change_safety(self._client, {"action": "release", "reason": reason}, None, key)
+
+    def drill_schedules(self, fabric: str | None = None, **where: object) -> RowList[ScheduleRow]:
+        """The schedules of drills, with the next run and the last outcome of each."""
+        return self._rows(ScheduleRow, "schedules", fabric, where)
+
+    @check_argument_types
+    def schedule_drill(
+        self,
+        file: str | Path,
+        *,
+        seed: int = 0,
+        first_us: int | None = None,
+        fabric: str | None = None,
+        key: str | None = None,
+        comment: str | None = None,
+    ) -> Receipt:
+        """Run a drill again and again, as `schedule` of its document says; the first run is due at
+        `first_us`, or one interval from now. InvalidInput for a document that is not valid, or has no
+        schedule."""
+        plan = read_plan(Path(file), ())
+        body: dict[str, object] = {"plan": plan.model_dump(mode="json"), "seed": seed, "fabric": fabric}
+        if first_us is not None:
+            body["first_us"] = first_us
+        return self._send_request("/v1/schedules", key, comment, body)
+
+    @check_argument_types
+    def unschedule_drill(self, name: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
+        """End a schedule. A run that has begun continues."""
+        return self._send_request(self._path("schedules", name, "/cancel"), key, comment)
 
     @check_argument_types
     def drill_journal(self, name: str) -> JsonObject:

@@ -35,6 +35,9 @@ BEGAN_MARK = "{drill.began_us}"
 DRAWN_MAX = 500
 """Resources that one target of a drill can be."""
 TITLE_MAX, CONDITION_MAX = 200, 2_000
+US_PER_DAY = 86_400_000_000
+EVERY_US_MIN = 600_000_000
+"""The shortest interval of a schedule: 10 minutes."""
 
 PlanName = Annotated[str, Field(pattern=NAME_PATTERN, description="of a step, a probe or a target")]
 ConditionText = Annotated[str, Field(min_length=1, max_length=CONDITION_MAX)]
@@ -202,6 +205,26 @@ class ScoreWeights(Model):
     attribution: Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)] = 1.0
 
 
+class DailyWindow(Model):
+    """A window of each simulated day, in microseconds after its start; over midnight if `to_us` is less than
+    `from_us`."""
+
+    from_us: Annotated[int, Field(ge=0, lt=US_PER_DAY)]
+    to_us: Annotated[int, Field(ge=0, lt=US_PER_DAY)]
+
+    @property
+    def length_us(self) -> int:
+        """A window that ends at the time at which it starts is the whole day."""
+        return (self.to_us - self.from_us) % US_PER_DAY or US_PER_DAY
+
+
+class PlannedSchedule(Model):
+    """How often a scheduled drill runs. With a window, runs start and end in it."""
+
+    every_us: Annotated[int, Field(ge=EVERY_US_MIN, le=DURATION_US_MAX)]
+    window: DailyWindow | None = Field(default=None, exclude_if=is_none)
+
+
 class DrillPlan(Model):
     """A drill, complete. All its times are simulated.
 
@@ -226,6 +249,8 @@ class DrillPlan(Model):
     expects: Annotated[tuple[ExpectedMessage, ...], Field(max_length=EXPECTED_MAX)] = ()
     weights: ScoreWeights = ScoreWeights()
     trainee: TraineeGame | None = Field(default=None, exclude_if=is_none)
+    schedule: PlannedSchedule | None = Field(default=None, exclude_if=is_none)
+    """Only ScheduleDrill reads it; RunDrill runs the drill once."""
 
 
 DrillReason = Annotated[str, Field(min_length=1, max_length=COMMENT_MAX)]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         LinkRow,
         OcsRow,
         RepairRow,
+        ScheduleRow,
         SliceRow,
         VerdictRow,
     )
@@ -354,6 +355,29 @@ DRILLS: "ResourceKind[DrillRow]" = ResourceKind(
     state_field="status",
     is_finished=lambda row: row.status is not None,
 )
+SCHEDULES: "ResourceKind[ScheduleRow]" = ResourceKind(
+    "schedules",
+    "schedule of a drill",
+    ("schedule", "schedules"),
+    documents=("schedules",),
+    parts=(),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("TITLE", lambda row: row.title),
+        Column("EVERY", lambda row: row.every_us, "span"),
+        Column("BETWEEN", lambda row: row.between, only_if=lambda row: row.between is not None),
+        Column("NEXT", lambda row: row.next_us, "time"),
+        Column("RUNS", lambda row: row.runs),
+        Column("SKIPPED", lambda row: row.skipped),
+        Column("LAST", lambda row: row.last_us, "time", wide=True),
+        Column("OUTCOME", lambda row: row.last_outcome),
+        Column("DEVIATED", lambda row: row.last_deviated),
+        Column("RUNNING", lambda row: row.drill, only_if=lambda row: row.drill is not None),
+        Column("REASON", lambda row: row.last_reason, wide=True),
+        Column("SEED", lambda row: row.seed, wide=True),
+        Column("REQUESTED-BY", lambda row: row.requested_by, wide=True),
+    ),
+)
 REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     "repairs",
     "repair",
@@ -530,7 +554,7 @@ DOMAINS: "ResourceKind[DomainRow]" = ResourceKind(
 _ALL: tuple[ResourceKind[Any], ...] = (
     *(FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES),
     *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
-    *(FAULTS, VERDICTS, REPAIRS, DRILLS),
+    *(FAULTS, VERDICTS, REPAIRS, DRILLS, SCHEDULES),
 )
 KINDS: dict[str, ResourceKind[Any]] = {kind.word: kind for kind in _ALL}
 """Word → kind, in the order in which people read them."""

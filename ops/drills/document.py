@@ -91,6 +91,7 @@ def _compiled(root: Field, given: Mapping[str, str]) -> Drill:
         "expects": ext.expects(found.fields, context),
         "weights": ext.weights(found.fields),
         "trainee": ext.trainee(found.fields, context),
+        "schedule": ext.schedule(found.fields),
         **phases,
     }
     try:

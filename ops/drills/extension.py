@@ -1,5 +1,6 @@
 """The `lightwave` extension of a document: targets, phases, limits, lease, expectations, trainee game."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
@@ -10,13 +11,16 @@ from ops.drills.variables import Scope
 from ops.report.safe_text import quoted
 from schemas.drill_plan import (
     DRAWN_MAX,
+    EVERY_US_MIN,
     EXPECTED_MAX,
     TARGETS_MAX,
     Allowance,
+    DailyWindow,
     ExpectedMessage,
     LimitName,
     Phase,
     PlannedLimit,
+    PlannedSchedule,
     PlannedTarget,
     ScoreWeights,
     TraineeGame,
@@ -27,10 +31,11 @@ from services.gateway.resources.row_fields import RowFields
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import split_test
+from shared.basics.units import US_PER_MIN, US_PER_S
 
 FIELDS = (
     *("name", "version", "fabric", "targets", "probes", "steps", "probe_every", "before", "during", "after"),
-    *("limits", "stop_when", "ends_within", "expects", "weights", "trainee"),
+    *("limits", "stop_when", "ends_within", "expects", "weights", "trainee", "schedule"),
 )
 LIMITS: tuple[str, ...] = get_args(LimitName)
 WEIGHTS = {
@@ -41,6 +46,9 @@ WEIGHTS = {
     "attribute": "attribution",
 }
 """Key of a document → category of the score."""
+WINDOW_PATTERN = "([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])"
+WINDOW_ALLOWED = "two different times of the simulated day, such as 09:00-16:00"
+_WINDOW = re.compile(WINDOW_PATTERN)
 PROBE_EVERY_US = 30_000_000
 SETTLE_US = 15 * 60_000_000
 VERIFY_US = 10 * 60_000_000
@@ -253,6 +261,32 @@ def weights(fields: Mapping[str, Field]) -> ScoreWeights:
         return ScoreWeights()
     given = fields["weights"].fields(tuple(WEIGHTS), what="category")
     return ScoreWeights.model_validate({WEIGHTS[name]: one.number(0, 1_000) for name, one in given.items()})
+
+
+def schedule(fields: Mapping[str, Field]) -> PlannedSchedule | None:
+    """How often a scheduled drill runs, and in which window of the simulated day."""
+    if "schedule" not in fields:
+        return None
+    given = fields["schedule"].fields(("every", "between"), ("every",))
+    least_s = EVERY_US_MIN // US_PER_S
+    window = None
+    if "between" in given:
+        window = read_window(given["between"].raw)
+        if window is None:
+            raise given["between"].refused(WINDOW_ALLOWED)
+    return PlannedSchedule(every_us=given["every"].duration_us(least_s), window=window)
+
+
+def read_window(text: object) -> DailyWindow | None:
+    """The window that a text such as `09:00-16:00` means; None if it is not valid."""
+    match = _WINDOW.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    hours, minutes, to_hours, to_minutes = map(int, match.groups())
+    from_min, to_min = hours * 60 + minutes, to_hours * 60 + to_minutes
+    if from_min == to_min:
+        return None
+    return DailyWindow(from_us=from_min * US_PER_MIN, to_us=to_min * US_PER_MIN)
 
 
 def trainee(fields: Mapping[str, Field], context: DrillContext) -> TraineeGame | None:

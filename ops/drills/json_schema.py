@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from ops.drills.calls import VERBS_MODULE
 from ops.drills.document import PAUSE_MAX_S, STRATEGIES
-from ops.drills.extension import WEIGHTS
+from ops.drills.extension import WEIGHTS, WINDOW_PATTERN
 from ops.drills.hypothesis import EVENTS
 from ops.drills.verb_table import VERBS, Verb
 from schemas.drill_plan import NAME_PATTERN, LimitName
@@ -15,6 +15,7 @@ Schema = dict[str, Any]
 """A part of a JSON Schema."""
 TEXT: Schema = {"type": "string", "minLength": 1}
 DURATION: Schema = {"type": "string", "pattern": r"^(?:[0-9]{1,10}[smhd])+$"}
+WINDOW: Schema = {"type": "string", "pattern": rf"^{WINDOW_PATTERN}$"}
 USE: Schema = {"type": "string", "pattern": r"\$\{[^}]+\}"}
 """A value with a variable."""
 SPECIAL: dict[tuple[str, str], Schema] = {
@@ -171,6 +172,7 @@ def _extension() -> Schema:
             "expects": {"type": "array", "items": expected},
             "weights": _object({name: {"type": "number", "minimum": 0} for name in WEIGHTS}),
             "trainee": trainee,
+            "schedule": _object({"every": DURATION, "between": WINDOW}, ["every"]),
         },
         ["name", "ends_within"],
     )

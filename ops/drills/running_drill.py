@@ -28,6 +28,16 @@ def begun_drill(answer: "RequestReceipt") -> str | None:
     return None
 
 
+def scheduled_drill(answer: "RequestReceipt") -> tuple[str, int] | None:
+    """(name of the schedule that a request made, time of its first run); None if the log does not have it
+    yet."""
+    for message in answer.outcome:
+        if message.type == "DrillScheduled":
+            body: Any = message.body
+            return str(body["schedule"]), int(body["next_us"])
+    return None
+
+
 def drill_row(client: Client, name: str) -> "DrillRow":
     """The status of a drill."""
     return client.resource(row_path(DRILLS, name), *ROW_FIELDS)

@@ -26,6 +26,7 @@ from schemas.api.rows import (
     RelatedT,
     RepairRow,
     RowT,
+    ScheduleRow,
     SliceRow,
     StrandPath,
     VerdictRow,
@@ -211,6 +212,16 @@ class DrillRelated(Model):
 
 class DrillDescription(Description[DrillRow, DrillRelated]):
     """A drill, with the faults that it injected."""
+
+
+class ScheduleRelated(Model):
+    """The runs of the schedule that the twin remembers."""
+
+    drills: tuple[DrillRow, ...]
+
+
+class ScheduleDescription(Description[ScheduleRow, ScheduleRelated]):
+    """A schedule of a drill, with its runs."""
 
 
 class RepairDescription(Description[RepairRow, PartRelated]):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.body import Model
+from schemas.body import Model, is_none
 from schemas.drill_plan import DrillPlan, LimitName, Phase
 from schemas.messages.drills import DrawnTarget, DrillStatus, StopCause, Verdict
 from schemas.names import FaultKind
@@ -130,6 +130,8 @@ class DrillJournal(Model):
     request: str
     asked_by: str | None
     comment: str | None
+    schedule: str | None = Field(default=None, exclude_if=is_none)
+    """The schedule whose run it is."""
     format: Annotated[int, Field(ge=1)] = JOURNAL_FORMAT
     software: str
     positions: JournalPositions

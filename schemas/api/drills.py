@@ -4,9 +4,10 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.api.requests import RequestReceipt
+from schemas.api.requests import DurationS, RequestReceipt
 from schemas.body import Model
 from schemas.drill_plan import DrillReason
+from schemas.messages.operator import TimeUs
 
 
 class DrillRequest(Model):
@@ -17,6 +18,14 @@ class DrillRequest(Model):
     plan: dict[str, JsonValue]
     seed: int = Field(0, ge=0, lt=2**52)
     fabric: str | None = Field(None, examples=["pod-0"])
+
+
+class ScheduleRequest(DrillRequest):
+    """Schedule a drill: `plan.schedule` has the interval and the window. The first run is due at the
+    simulated time `first_us`, or `first_after_s` seconds from now, or one interval from now."""
+
+    first_us: TimeUs | None = None
+    first_after_s: DurationS | None = None
 
 
 class DrillStopRequest(Model):

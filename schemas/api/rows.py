@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from schemas.api.network_rows import NetworkFigures
 from schemas.body import Body, Model, is_none
 from schemas.config.fabric_configs import FabricKindName
-from schemas.documents.drills import DrillDocument
+from schemas.documents.drills import DrillDocument, ScheduleDocument
 from schemas.documents.pods import (
     EndImpairment,
     FaultDocument,
@@ -96,6 +96,7 @@ ModuleCondition = Literal["ok", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
 DrillRow = DrillDocument
+ScheduleRow = ScheduleDocument
 
 
 RowT = TypeVar("RowT", bound=Model)

@@ -86,6 +86,37 @@ class DrillDocument(Model):
     effects: tuple[EffectDocument, ...]
     active_faults: tuple[str, ...]
     left: tuple[str, ...]
+    schedule: str | None = Field(default=None, exclude_if=is_none)
+    """The schedule whose run it is; null for a drill that an operator started."""
+
+
+RunOutcome = Literal["completed", "stopped", "cancelled", "failed", "skipped"]
+
+
+class ScheduleDocument(Model):
+    """Kind `schedules`, name `pod-0/schedule-1`. `between` is its window of each simulated day, null if it
+    has none. `drill` is the current run. `runs` counts those that began, `skipped` those that did not,
+    because another drill ran or drills were held. `last_outcome` is that of the run that ended or was skipped
+    last, at `last_us`; a skipped one has no drill."""
+
+    name: str
+    title: str
+    document_sha256: str
+    state: Literal["waiting", "running"]
+    every_us: int
+    between: str | None
+    seed: int
+    requested_by: str | None
+    scheduled_us: int
+    next_us: int
+    drill: str | None
+    runs: int
+    skipped: int
+    last_us: int | None
+    last_drill: str | None
+    last_outcome: RunOutcome | None
+    last_deviated: bool | None
+    last_reason: str | None
 
 
 class DrillsSummary(Model):

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from schemas.body import is_none
 from schemas.drill_plan import DrillPlan, DrillReason
-from schemas.messages.operator import OperatorBody
-from schemas.names import DrillName, FabricName
+from schemas.messages.operator import OperatorBody, TimeUs
+from schemas.names import DrillName, FabricName, ScheduleName
 
 
 class RunDrill(OperatorBody):
@@ -14,6 +15,21 @@ class RunDrill(OperatorBody):
 
     plan: DrillPlan
     seed: Annotated[int, Field(ge=0, lt=2**52)] = 0
+
+
+class ScheduleDrill(OperatorBody):
+    """Run a drill again and again, as the schedule of its plan says. Each run draws its own seed from `seed`.
+    The first run is due at `first_us`, or one interval after the request."""
+
+    plan: DrillPlan
+    seed: Annotated[int, Field(ge=0, lt=2**52)] = 0
+    first_us: TimeUs | None = Field(default=None, exclude_if=is_none)
+
+
+class UnscheduleDrill(OperatorBody):
+    """End a schedule. A run that has begun continues."""
+
+    schedule: ScheduleName
 
 
 class StopDrill(OperatorBody):

@@ -6,9 +6,17 @@ import orjson
 from pydantic import Field, ValidationInfo, field_validator
 
 from schemas.body import Body, Model, is_none
-from schemas.drill_plan import DrillReason, DrillRequest, Phase, PlanName
-from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
-from schemas.names import DrillName, FabricName, UncheckedName
+from schemas.drill_plan import DrillPlan, DrillReason, DrillRequest, Phase, PlanName
+from schemas.limits import CALLER_NAME_MAX, COMMENT_MAX
+from schemas.messages.drill_requests import (
+    ReleaseDrills,
+    RunDrill,
+    ScheduleDrill,
+    StopAllDrills,
+    StopDrill,
+    UnscheduleDrill,
+)
+from schemas.names import DrillName, FabricName, ScheduleName, UncheckedName
 
 Verdict = Literal["passed", "violated", "not-measured"]
 StopCause = Literal["gate", "step", "limit", "stop-condition", "operator", "kill-switch", "lease"]
@@ -34,6 +42,8 @@ class DrillBegun(DrillsBody):
     document_sha256: str
     seed: int
     lease_ends_us: Annotated[int, Field(ge=0)]
+    schedule: ScheduleName | None = Field(default=None, exclude_if=is_none)
+    """The schedule whose run this is."""
 
 
 class DrawnTarget(Model):
@@ -155,8 +165,52 @@ class DrillsReleased(DrillsBody):
     reason: DrillReason
 
 
+class DrillScheduled(DrillsBody):
+    """A drill will run again and again, first at `next_us`."""
+
+    schedule: ScheduleName
+    title: str
+    document_sha256: str
+    seed: int
+    every_us: int
+    next_us: Annotated[int, Field(ge=0)]
+
+
+class DrillUnscheduled(DrillsBody):
+    """No further run follows."""
+
+    schedule: ScheduleName
+
+
+class DrillDue(DrillsBody):
+    """A scheduled run begins, as RunDrill begins one. `occurrence` counts the times at which the schedule was
+    due, from 0. The run has ended at `ends_us`, the end of its window. `asked_by` and `comment` are those of
+    the request for the schedule."""
+
+    schedule: ScheduleName
+    occurrence: Annotated[int, Field(ge=0)]
+    plan: DrillPlan
+    seed: Annotated[int, Field(ge=0, lt=2**52)]
+    ends_us: Annotated[int, Field(ge=0)] | None = Field(default=None, exclude_if=is_none)
+    asked_by: Annotated[str, Field(min_length=1, max_length=CALLER_NAME_MAX)] | None = Field(
+        default=None, exclude_if=is_none
+    )
+    comment: Annotated[str, Field(min_length=1, max_length=COMMENT_MAX)] | None = Field(
+        default=None, exclude_if=is_none
+    )
+
+
+class DrillSkipped(DrillsBody):
+    """A scheduled run does not happen; the schedule continues at `next_us`."""
+
+    schedule: ScheduleName
+    occurrence: Annotated[int, Field(ge=0)]
+    reason: str
+    next_us: Annotated[int, Field(ge=0)]
+
+
 class DrillRefused(DrillsBody):
-    refuses = (RunDrill, StopDrill, StopAllDrills, ReleaseDrills)
+    refuses = (RunDrill, StopDrill, StopAllDrills, ReleaseDrills, ScheduleDrill, UnscheduleDrill)
 
     subject: UncheckedName
     reason: str

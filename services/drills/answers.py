@@ -165,6 +165,8 @@ def _leave_parameters(state: DrillsState, fabric: str, names: frozenset[str]) ->
 
 def on_retired(state: DrillsState, _body: FabricRetired, message: Envelope) -> list[Output]:
     """Everything in a retired fabric has ended."""
+    for name in [name for name, fabric in state.elsewhere.items() if fabric == message.fabric]:
+        del state.elsewhere[name]
     for number, run in list(state.running.items()):
         effects = tuple(
             replace(one, ended_us=state.now_us)

@@ -8,25 +8,32 @@ from schemas.documents.drills import (
     EffectDocument,
     LampDocument,
     LimitDocument,
+    ScheduleDocument,
     StepDocument,
     StepState,
 )
 from schemas.names import number_of
-from services.drills.state import DrillRun, DrillsState
+from services.drills.occurrences import window_text
+from services.drills.state import DrillRun, DrillSchedule, DrillsState
 from shared.engine.service import DocumentKey
 
 
 def document_keys(state: DrillsState) -> Iterator[DocumentKey]:
     for number in sorted([*state.running, *state.ended]):
         yield "drills", state.drill_name(number)
+    for number in sorted(state.schedules):
+        yield "schedules", state.schedule_name(number)
     yield "summaries", f"{state.fabric}/drills"
 
 
-def document(state: DrillsState, key: DocumentKey) -> DrillDocument | DrillsSummary | None:
+def document(state: DrillsState, key: DocumentKey) -> DrillDocument | DrillsSummary | ScheduleDocument | None:
     kind, name = key
     if kind == "summaries":
         return _summary(state, name)
     number = number_of(name)
+    if kind == "schedules":
+        schedule = state.schedules.get(number)
+        return None if schedule is None else _schedule(state, name, schedule)
     run = state.running.get(number) or state.ended.get(number)
     return None if run is None else _drill(name, run)
 
@@ -78,6 +85,31 @@ def _drill(name: str, run: DrillRun) -> DrillDocument:
         ),
         active_faults=run.active_faults,
         left=run.left,
+        schedule=run.schedule,
+    )
+
+
+def _schedule(state: DrillsState, name: str, schedule: DrillSchedule) -> ScheduleDocument:
+    last, window = schedule.last, schedule.timing.window
+    return ScheduleDocument(
+        name=name,
+        title=schedule.plan.title,
+        document_sha256=schedule.plan.document_sha256,
+        state="waiting" if schedule.drill is None else "running",
+        every_us=schedule.timing.every_us,
+        between=None if window is None else window_text(window),
+        seed=schedule.seed,
+        requested_by=schedule.requested_by,
+        scheduled_us=schedule.scheduled_us,
+        next_us=schedule.next_us,
+        drill=None if schedule.drill is None else state.drill_name(schedule.drill),
+        runs=schedule.runs,
+        skipped=schedule.skipped,
+        last_us=None if last is None else last.at_us,
+        last_drill=None if last is None else last.drill,
+        last_outcome=None if last is None else last.outcome,
+        last_deviated=None if last is None else last.deviated,
+        last_reason=None if last is None else last.reason,
     )
 
 

@@ -14,6 +14,7 @@ from schemas.messages.drills import (
     REQUESTS,
     DrawnTarget,
     DrillBegun,
+    DrillDue,
     DrillEnded,
     DrillOrder,
     DrillPhaseBegun,
@@ -26,8 +27,9 @@ from schemas.messages.drills import (
     StopCause,
 )
 from schemas.messages.sequencer import Tick
+from schemas.names import number_of
 from schemas.site_readings import SiteQuery
-from services.drills import probes, steps
+from services.drills import probes, schedules, steps
 from services.drills.plan_checks import plan_problem
 from services.drills.probes import Answers
 from services.drills.state import RUNNING_MAX, DrillRun, DrillsState, Hold, StepRun
@@ -46,8 +48,26 @@ def on_run(state: DrillsState, body: RunDrill, message: Envelope) -> list[Output
     reason = _run_refusal(state, body.plan)
     if reason is not None:
         return [DrillRefused(subject=state.fabric, reason=reason)]
+    return _begin(state, body, message.id)
+
+
+def on_due(state: DrillsState, body: DrillDue, message: Envelope) -> list[Output]:
+    """Begin a scheduled run with its gate, or skip it."""
+    reason = _run_refusal(state, body.plan)
+    number = number_of(body.schedule)
+    if reason is None:
+        return _begin(state, body, message.id)
+    return [schedules.skip(state, number, body.occurrence, reason)] if number in state.schedules else []
+
+
+def _begin(state: DrillsState, body: RunDrill | DrillDue, cause: str) -> list[Output]:
     number, plan, now_us = state.begun, body.plan, state.now_us
     name = state.drill_name(number)
+    lease_ends_us, schedule = now_us + plan.lease_us, None
+    if isinstance(body, DrillDue):
+        schedule = body.schedule
+        lease_ends_us = lease_ends_us if body.ends_us is None else min(lease_ends_us, body.ends_us)
+        schedules.note_begun(state, schedule, number)
     state.begun += 1
     state.plans[number] = plan
     run = DrillRun(
@@ -55,16 +75,17 @@ def on_run(state: DrillsState, body: RunDrill, message: Envelope) -> list[Output
         document_sha256=plan.document_sha256,
         tags=plan.tags,
         seed=body.seed,
-        cause=message.id,
+        cause=cause,
         requested_by=body.asked_by,
         began_us=now_us,
-        lease_ends_us=now_us + plan.lease_us,
+        lease_ends_us=lease_ends_us,
         phase="gate",
         phase_us=now_us,
         probes_us=now_us + 1,
         repeats=tuple((step.name, step.repeat) for step in plan.steps),
         limits=tuple((limit.what, limit.at_most) for limit in plan.limits),
         steps=tuple(StepRun() for _ in plan.steps),
+        schedule=schedule,
     )
     state.put(number, run)
     begun = DrillBegun(
@@ -73,6 +94,7 @@ def on_run(state: DrillsState, body: RunDrill, message: Envelope) -> list[Output
         document_sha256=plan.document_sha256,
         seed=body.seed,
         lease_ends_us=run.lease_ends_us,
+        schedule=schedule,
     )
     return [begun, DrillPhaseBegun(drill=name, phase="gate")]
 
@@ -141,6 +163,9 @@ def due(state: DrillsState) -> int | None:
     times = [
         time for number, run in state.running.items() for time in _times(state.plans[number], run) if time
     ]
+    scheduled_us = schedules.due(state)
+    if scheduled_us is not None:
+        times.append(scheduled_us)
     return max(min(times), state.now_us + 1) if times else None
 
 
@@ -198,13 +223,14 @@ def on_tick(state: DrillsState, body: Tick, _message: Envelope) -> list[Output]:
     emitted: list[Output] = []
     for number in list(state.running):
         emitted += _advance(state, number, body.due_us, answers)
-    return emitted
+    return emitted + schedules.begin_due(state, body.due_us)
 
 
 def _advance(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
-    run, plan = state.running[number], state.plans[number]
+    run = state.running[number]
     if run.phase in ACTING and run.lease_ends_us <= due_us:
-        return stop(state, number, "lease", f"the lease of {plan.lease_us} us is over")
+        lease_us = run.lease_ends_us - run.began_us
+        return stop(state, number, "lease", f"the lease of {lease_us} us is over")
     emitted: list[Output] = []
     if run.phase == "undo" and _is_due(run.probes_us, due_us):
         _read(state, number, answers, emitted)
@@ -405,6 +431,7 @@ def _end(state: DrillsState, number: int) -> list[Output]:
     left = tuple(one.name for one in run.effects if one.ended_us is None)
     run = replace(run, status=status, left=left, ended_us=state.now_us, probes_us=None)
     state.close(number, run)
+    schedules.note_ended(state, number, run)
     return [
         DrillEnded(
             drill=state.drill_name(number), status=status, deviated=run.deviated, reason=run.reason, left=left

@@ -1,15 +1,22 @@
 """The rules of the service `drills`, by message type."""
 
 from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
-from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
-from schemas.messages.drills import DrillOrder
+from schemas.messages.drill_requests import (
+    ReleaseDrills,
+    RunDrill,
+    ScheduleDrill,
+    StopAllDrills,
+    StopDrill,
+    UnscheduleDrill,
+)
+from schemas.messages.drills import DrillBegun, DrillDue, DrillEnded, DrillOrder
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
 from schemas.messages.ocs import CrossConnectsTaken
 from schemas.messages.scheduler import SliceRefused
 from schemas.messages.sequencer import FabricRetired, Tick
 from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned
 from schemas.messages.workload import SliceReleased, SliceRequested
-from services.drills import answers, documents, logic
+from services.drills import answers, documents, logic, schedules
 from services.drills.state import DrillsState, begin, commission
 from shared.engine.service import Service, on
 
@@ -20,6 +27,11 @@ SERVICE: Service[DrillsState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(RunDrill, logic.on_run),
+        on(ScheduleDrill, schedules.on_schedule),
+        on(UnscheduleDrill, schedules.on_unschedule),
+        on(DrillDue, logic.on_due),
+        on(DrillBegun, schedules.on_begun, scope="site-wide"),
+        on(DrillEnded, schedules.on_ended, scope="site-wide"),
         on(StopDrill, logic.on_stop),
         on(StopAllDrills, logic.on_stop_all, scope="site-wide"),
         on(ReleaseDrills, logic.on_release, scope="site-wide"),

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from schemas.config.pods import FabricConfig
-from schemas.documents.drills import EffectKind
-from schemas.drill_plan import DrillPlan, LimitName, Phase
+from schemas.documents.drills import EffectKind, RunOutcome
+from schemas.drill_plan import DrillPlan, LimitName, Phase, PlannedSchedule
 from schemas.messages.drills import DrawnTarget, DrillOrder, DrillStatus, StopCause, Verdict
 from schemas.site_readings import CountReading
 from shared.engine.ended_rows import add_ended
@@ -13,6 +13,8 @@ from shared.engine.state import State
 
 RUNNING_MAX = 10
 """Maximum number of drills of a fabric that run at the same time."""
+SCHEDULES_MAX = 50
+"""Maximum number of schedules of a fabric."""
 THINGS_MAX = 2_000
 """Maximum number of effects that one drill begins."""
 
@@ -136,6 +138,8 @@ class DrillRun:
     left: tuple[str, ...] = ()
     status: DrillStatus | None = None
     ended_us: int | None = None
+    schedule: str | None = None
+    """The name of the schedule whose run it is."""
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -152,6 +156,40 @@ class Hold:
 
     reason: str
     since_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """How a run of a schedule ended, or that it was skipped; then it has no drill."""
+
+    at_us: int
+    outcome: RunOutcome
+    drill: str | None = None
+    deviated: bool | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrillSchedule:
+    """A drill that runs again and again.
+
+    It is due at `first_us` and every interval later, each time moved into its window; `next_us` is the next
+    time, and `due` the number of times so far. `drill` is the number of its current run.
+    """
+
+    plan: DrillPlan
+    seed: int
+    timing: PlannedSchedule
+    first_us: int
+    next_us: int
+    scheduled_us: int
+    requested_by: str | None
+    comment: str | None
+    due: int = 0
+    runs: int = 0
+    skipped: int = 0
+    drill: int | None = None
+    last: LastRun | None = None
 
 
 @dataclass
@@ -172,9 +210,24 @@ class DrillsState(State):
     outcomes: dict[str, int] = field(default_factory=dict)
     """Drills since the start by status, and `deviated`."""
     hold: Hold | None = None
+    scheduled: int = 0
+    """Number of schedules so far, which is the number of the next one."""
+    schedules: dict[int, DrillSchedule] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """Name of a drill that runs in another fabric of the site → that fabric."""
 
     def drill_name(self, number: int) -> str:
         return f"{self.fabric}/drill-{number}"
+
+    def schedule_name(self, number: int) -> str:
+        return f"{self.fabric}/schedule-{number}"
+
+    def put_schedule(self, number: int, schedule: DrillSchedule, **changes: Any) -> DrillSchedule:
+        """Store a schedule with these changes, and return it."""
+        schedule = replace(schedule, **changes)
+        self.schedules[number] = schedule
+        self.changed_documents.add(("schedules", self.schedule_name(number)))
+        return schedule
 
     def touch(self, number: int) -> None:
         """Mark the documents of a drill as changed."""

@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import documents, lab, run, show, stop
+from ops.cli.drills import documents, lab, run, schedule, show, stop
 
 app = command_app("drill")
 
@@ -32,7 +32,22 @@ app.command(
     cls=RequestCommand,
     epilog=examples("drill release --reason 'incident is over'", "drill release --reason ok --as alice"),
 )(stop.release)
-app.command("list", epilog=examples("drill list", "drill list --running -o json"))(show.list_drills)
+app.command(
+    "schedule",
+    cls=RequestCommand,
+    epilog=examples(
+        "drill schedule ocs-lost.yaml --every 7d --between 09:00-16:00",
+        "drill schedule ocs-lost.yaml --first +1h",
+    ),
+)(schedule.schedule)
+app.command(
+    "unschedule",
+    cls=RequestCommand,
+    epilog=examples("drill unschedule pod-0/schedule-1", "drill unschedule pod-0/schedule-1 --as alice"),
+)(schedule.unschedule)
+app.command("list", epilog=examples("drill list --running", "drill list --schedules -o json"))(
+    show.list_drills
+)
 app.command("show", epilog=examples("drill show pod-0/drill-3", "drill show pod-0/drill-3 -o json"))(
     show.show_drill
 )

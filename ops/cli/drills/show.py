@@ -17,21 +17,36 @@ from ops.drills.running_drill import fetch_journal
 from ops.drills.text_report import text_report
 from ops.local.output_file import write_output_text
 from ops.requests.object_names import expand_name
-from schemas.resource_kinds import DRILLS
+from schemas.resource_kinds import DRILLS, SCHEDULES
 
 
 def list_drills(
     fabric: Fabric = None,
     running: Annotated[bool, typer.Option("--running", help="only drills that run")] = False,
+    schedules: Annotated[
+        bool, typer.Option("--schedules", help="schedules with their next run and last outcome")
+    ] = False,
     output: OutputOption = "table",
 ) -> None:
-    """List drills, as `lightwave get drills --all` does."""
+    """List drills, as `lightwave get drills --all` does, or schedules of drills."""
     client = Client()
+    if schedules:
+        if running:
+            raise click.UsageError("--running cannot be combined with --schedules")
+        _list_schedules(client, fabric, output)
+        return
     query: dict[str, object] = {"status": "null"} if running else {}
     rows = client.rows(rows_path(DRILLS), "name", "status", fabric=fabric, **query)
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         show(rows, output, lambda: kind_table(DRILLS, rows, now_us) if rows else "no drills")
+
+
+def _list_schedules(client: Client, fabric: str | None, output: OutputOption) -> None:
+    rows = client.rows(rows_path(SCHEDULES), "name", "next_us", fabric=fabric)
+    now_us = client.resource(CLOCK, "now_us").now_us
+    with client.reading():
+        show(rows, output, lambda: kind_table(SCHEDULES, rows, now_us) if rows else "no schedules")
 
 
 def show_drill(drill: DrillArgument, output: OutputOption = "table") -> None:

@@ -11,6 +11,7 @@ from schemas.envelope import Envelope
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import (
     DrillBegun,
+    DrillDue,
     DrillEnded,
     DrillOrder,
     DrillPhaseBegun,
@@ -132,7 +133,7 @@ def read_drill(messages: Iterable[Envelope], drill: str | None, plants: Mapping[
     names: list[str] = []
     for message in messages:
         body = message.body
-        if isinstance(body, RunDrill):
+        if isinstance(body, RunDrill | DrillDue):
             requests[message.id] = DrillRecord(
                 body.plan, body.seed, plants, faults_before=dict(faults), repairs_before=dict(repairs)
             )

@@ -27,6 +27,7 @@ from schemas.messages.drill_requests import RunDrill, StopAllDrills, StopDrill
 from schemas.messages.drills import (
     DrillBegun,
     DrillDeviated,
+    DrillDue,
     DrillEnded,
     DrillOrder,
     DrillPhaseBegun,
@@ -48,8 +49,8 @@ DRILL_MESSAGES = (
     *(ProbeChanged, DrillDeviated, DrillStopped, DrillEnded),
 )
 """Types of messages that name their drill."""
-REQUESTS = (RunDrill, StopDrill, StopAllDrills)
-"""Requests of operators that start or stop drills."""
+REQUESTS = (RunDrill, DrillDue, StopDrill, StopAllDrills)
+"""Messages that start or stop drills."""
 WORST_FIRST: tuple[Verdict, ...] = ("violated", "passed", "not-measured")
 
 
@@ -69,7 +70,7 @@ class _Collected:
     requests: dict[str, Envelope] = field(default_factory=dict)
     """Requests to start or stop drills, by id."""
     begun: Envelope | None = None
-    run: RunDrill | None = None
+    run: RunDrill | DrillDue | None = None
     targets: DrillTargetsDrawn | None = None
     phases: list[tuple[int, DrillPhaseBegun]] = field(default_factory=list)
     probes: list[tuple[int, ProbeChanged]] = field(default_factory=list)
@@ -107,6 +108,7 @@ def drill_journal(messages: Iterable[tuple[int, Envelope]], drill: str, software
         request=str(begun.cause),
         asked_by=run.asked_by,
         comment=run.comment,
+        schedule=begun.body.schedule,
         software=software,
         positions=JournalPositions(first=found.first, last=found.last),
         began_us=begun.at_us,
@@ -152,7 +154,7 @@ def _take(found: _Collected, position: int, message: Envelope, body: Body) -> No
         case DrillBegun():
             found.begun, found.first = message, position
             request = found.requests.get(message.cause or "")
-            if request is not None and isinstance(request.body, RunDrill):
+            if request is not None and isinstance(request.body, RunDrill | DrillDue):
                 found.run = request.body
         case DrillTargetsDrawn():
             found.targets = body

@@ -60,6 +60,7 @@ STATE_MESSAGES = {
     ),
     "fault": ("FaultBegan", "FaultEnded"),
     "drill": ("DrillBegun", "DrillPhaseBegun", "DrillDeviated", "DrillStopped", "DrillEnded"),
+    "schedule": ("DrillScheduled", "DrillDue", "DrillSkipped", "DrillUnscheduled"),
     "verdict": ("VerdictGiven", "VerdictWithdrawn"),
     "repair": (
         *("RepairOpened", "RepairBegun", "HandsOnBegun", "BurnInBegun", "RepairRepeated"),

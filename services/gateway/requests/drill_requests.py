@@ -6,12 +6,19 @@ from dataclasses import replace
 import orjson
 from pydantic import ValidationError
 
-from schemas.api.drills import DrillRequest, SafetyReceipt, SafetyRequest, SafetyRow
+from schemas.api.drills import DrillRequest, SafetyReceipt, SafetyRequest, SafetyRow, ScheduleRequest
 from schemas.documents.drills import DrillsSummary
 from schemas.drill_plan import DrillPlan
 from schemas.drill_process_steps import process_problem
 from schemas.limits import IDEMPOTENCY_KEY_MAX
-from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
+from schemas.messages.drill_requests import (
+    ReleaseDrills,
+    RunDrill,
+    ScheduleDrill,
+    StopAllDrills,
+    StopDrill,
+    UnscheduleDrill,
+)
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import accepts, default_living_fabric, fabric_of, living_fabrics, site_of
 from services.gateway.requests.operator_requests import RequestTerms, submit, valid_body
@@ -19,11 +26,43 @@ from services.gateway.resources.status_documents import read_one
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import InvalidInput
+from shared.basics.time_format import format_time
+from shared.basics.units import US_PER_S, to_whole_us
 
 
 def run_request(twin: TwinPorts, request: DrillRequest) -> tuple[str, RequestBody]:
     """(fabric, request body) to start a drill. Raise InvalidInput with the first field of the plan that is
     not valid."""
+    plan, fabric = _plan_and_home(twin, request, RunDrill)
+    return fabric, RunDrill(plan=plan, seed=request.seed)
+
+
+def schedule_request(twin: TwinPorts, request: ScheduleRequest) -> tuple[str, RequestBody]:
+    """(fabric, request body) to schedule a drill. Raise InvalidInput for a plan that is not valid or has no
+    schedule, and for two first times."""
+    plan, fabric = _plan_and_home(twin, request, ScheduleDrill)
+    if plan.schedule is None:
+        raise InvalidInput("plan.schedule: is missing; must have every_us")
+    if request.first_us is not None and request.first_after_s is not None:
+        raise InvalidInput("first_us, first_after_s: must not both be given")
+    now_us, first_us = twin.clock.show().now_us, request.first_us
+    if request.first_after_s is not None:
+        first_us = now_us + to_whole_us(request.first_after_s, US_PER_S)
+    if first_us is not None and first_us <= now_us:
+        raise InvalidInput(
+            f"first_us: {format_time(first_us)} ({first_us} us) is not allowed; must be after now, "
+            f"{format_time(now_us)}; a time from now is first_after_s"
+        )
+    return fabric, ScheduleDrill(plan=plan, seed=request.seed, first_us=first_us)
+
+
+def unschedule_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
+    """(fabric, request body) to end a schedule."""
+    return fabric_of(twin, name), valid_body(UnscheduleDrill, {"schedule": name})
+
+
+def _plan_and_home(twin: TwinPorts, request: DrillRequest, body: type[RequestBody]) -> tuple[DrillPlan, str]:
+    """(plan, the fabric that the drill belongs to)."""
     try:
         plan = DrillPlan.model_validate_json(orjson.dumps(request.plan))
     except ValidationError as error:
@@ -34,8 +73,7 @@ def run_request(twin: TwinPorts, request: DrillRequest) -> tuple[str, RequestBod
         raise InvalidInput(f"plan: {problem}")
     meant = (request.fabric, *(step.fabric for step in plan.steps), *(row.fabric for row in plan.targets))
     home = next((name for name in meant if name is not None), None)
-    fabric = default_living_fabric(twin, home, RunDrill)
-    return fabric, RunDrill(plan=plan, seed=request.seed)
+    return plan, default_living_fabric(twin, home, body)
 
 
 def stop_request(twin: TwinPorts, name: str, reason: str) -> tuple[str, RequestBody]:

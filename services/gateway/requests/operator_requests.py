@@ -22,7 +22,7 @@ from schemas.config.pods import AnyPodConfig
 from schemas.documents.pods import CubeDocument, FaultDocument
 from schemas.envelope import Envelope
 from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED
-from schemas.messages.drill_requests import StopDrill
+from schemas.messages.drill_requests import StopDrill, UnscheduleDrill
 from schemas.messages.operator import (
     ClearFault,
     CreateCrossConnects,
@@ -39,7 +39,7 @@ from schemas.messages.operator import (
 from schemas.name_parts import fabric_part, is_within
 from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from schemas.request_metadata import RequestBody
-from schemas.resource_kinds import DRILLS, FAULTS, SLICES, ResourceKind
+from schemas.resource_kinds import DRILLS, FAULTS, SCHEDULES, SLICES, ResourceKind
 from services.gateway.fabrics import (
     accepts,
     config_of,
@@ -352,7 +352,8 @@ def put_in_inbox(twin: TwinPorts, fabric: str, body: RequestBody) -> InboxReceip
 
 
 def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
-    """Raise NotFound if the slice to release, the fault to clear or the drill to stop is unknown."""
+    """Raise NotFound if the slice to release, the fault to clear, the drill to stop or the
+    schedule to end is unknown."""
     kind: ResourceKind[Any]
     if isinstance(body, ReleaseSlice):
         kind, name = SLICES, body.slice
@@ -360,6 +361,8 @@ def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
         kind, name = FAULTS, body.fault
     elif isinstance(body, StopDrill):
         kind, name = DRILLS, body.drill
+    elif isinstance(body, UnscheduleDrill):
+        kind, name = SCHEDULES, body.schedule
     else:
         return
     if twin.documents.one(fabric, kind.word, name) is None:

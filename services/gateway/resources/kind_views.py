@@ -20,6 +20,7 @@ from schemas.api.descriptions import (
     RackDescription,
     RepairDescription,
     RewiringDescription,
+    ScheduleDescription,
     SliceDescription,
     TrunkDescription,
     VerdictDescription,
@@ -42,6 +43,7 @@ from schemas.api.rows import (
     LinkRow,
     OcsRow,
     RepairRow,
+    ScheduleRow,
     SliceRow,
     VerdictRow,
 )
@@ -186,7 +188,16 @@ DRILLS = KindView(
     related.related_to_drill,
 )
 
-COMMON: tuple[KindView[Any, Any], ...] = (FAULTS, REPAIRS, DRILLS)
+SCHEDULES = KindView(
+    resource_kinds.SCHEDULES,
+    ScheduleRow,
+    ScheduleDescription,
+    pod_rows.schedule_rows,
+    pod_rows.find_schedule,
+    related.related_to_schedule,
+)
+
+COMMON: tuple[KindView[Any, Any], ...] = (FAULTS, REPAIRS, DRILLS, SCHEDULES)
 """Resources of every fabric in which parts fail and are repaired."""
 OF_PODS: tuple[KindView[Any, Any], ...] = (OCS, CUBES, HOSTS, LINKS, SLICES, VERDICTS, *COMMON)
 OF_NETWORKS: tuple[KindView[Any, Any], ...] = (

@@ -12,6 +12,7 @@ from schemas.api.rows import (
     LinkRow,
     OcsRow,
     RepairRow,
+    ScheduleRow,
     SliceCondition,
     SliceRow,
     VerdictRow,
@@ -285,6 +286,14 @@ def drill_rows(twin: TwinPorts, fabric: str) -> list[DrillRow]:
 
 def find_drill(twin: TwinPorts, fabric: str, name: str) -> DrillRow | None:
     return read_one(twin, fabric, "drills", name, DrillRow)
+
+
+def schedule_rows(twin: TwinPorts, fabric: str) -> list[ScheduleRow]:
+    return read_all(twin, fabric, "schedules", ScheduleRow)
+
+
+def find_schedule(twin: TwinPorts, fabric: str, name: str) -> ScheduleRow | None:
+    return read_one(twin, fabric, "schedules", name, ScheduleRow)
 
 
 def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:

@@ -16,6 +16,7 @@ from schemas.api.descriptions import (
     PartRelated,
     RackRelated,
     RewiringRelated,
+    ScheduleRelated,
     SliceRelated,
     TrunkRelated,
     VerdictRelated,
@@ -39,6 +40,7 @@ from schemas.api.rows import (
     OcsRow,
     OcsSummaryRow,
     RepairRow,
+    ScheduleRow,
     SliceRow,
     VerdictRow,
 )
@@ -83,6 +85,12 @@ def related_to_drill(twin: TwinPorts, fabric: str, row: DrillRow) -> DrillRelate
     fabrics = site_fabrics(twin, site_of(twin, fabric))
     faults = [fault for name in fabrics for fault in pod_rows.fault_rows(twin, name)]
     return DrillRelated(faults=tuple([fault for fault in faults if fault.drill == row.name]))
+
+
+def related_to_schedule(twin: TwinPorts, fabric: str, row: ScheduleRow) -> ScheduleRelated:
+    """The runs of a schedule, oldest first."""
+    runs = [run for run in pod_rows.drill_rows(twin, fabric) if run.schedule == row.name]
+    return ScheduleRelated(drills=tuple(runs))
 
 
 def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:

@@ -50,6 +50,7 @@ WRITES: dict[str, Right] = {
     "/v1/requests": Right.OPERATE,  # to cancel an own one; see `cancel_denial`
     "/v1/faults": Right.STRIKE,
     "/v1/drills": Right.STRIKE,
+    "/v1/schedules": Right.STRIKE,
     "/v1/safety": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
     "/v1/forecasts": Right.READ,  # they change nothing in the twin
@@ -60,7 +61,10 @@ ADMIN_READS = frozenset({"/v1/backup"})
 """Reads that reveal the whole twin and need ADMINISTER."""
 
 
-DRILL_READS = ("/v1/drills", "/v1/safety", "/v1/describe/drills")
+DRILL_READS = (
+    *("/v1/drills", "/v1/schedules", "/v1/safety"),
+    *("/v1/describe/drills", "/v1/describe/schedules"),
+)
 """Beginnings of the paths of reads that show drills and need SEE_DRILLS."""
 AS_HEADER = "Lightwave-As"
 """Header with the name of the person for whom a client sends a request."""

@@ -5,7 +5,14 @@ from typing import Any, Unpack
 from fastapi import APIRouter, Response
 from pydantic_core import to_json
 
-from schemas.api.drills import DrillRequest, DrillStopRequest, SafetyReceipt, SafetyRequest, SafetyRow
+from schemas.api.drills import (
+    DrillRequest,
+    DrillStopRequest,
+    SafetyReceipt,
+    SafetyRequest,
+    SafetyRow,
+    ScheduleRequest,
+)
 from schemas.api.requests import RequestReceipt
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_reader import read_drill
@@ -34,6 +41,23 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         return receipt_response(await operator_requests.submit(twin, *request, terms))
 
     router.routes += requests.routes
+    router.routes += _schedule_routes(twin, **common).routes
+    return router
+
+
+def _schedule_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    router = APIRouter(prefix="/v1/schedules", tags=["drills"], route_class=StrictJsonRoute, **common)
+
+    @router.post("", summary="Run a drill again and again", response_model=RequestReceipt)
+    async def schedule(requested: ScheduleRequest, terms: TermsParam) -> Response:
+        request = drill_requests.schedule_request(twin, requested)
+        return receipt_response(await operator_requests.submit(twin, *request, terms))
+
+    @router.post("/{name:path}/cancel", summary="End a schedule", response_model=RequestReceipt)
+    async def unschedule(name: str, terms: TermsParam) -> Response:
+        request = drill_requests.unschedule_request(twin, name)
+        return receipt_response(await operator_requests.submit(twin, *request, terms))
+
     return router
 
 

@@ -16,6 +16,7 @@ from ops.drills.json_schema import document_schema
 from ops.drills.verb_table import VERBS
 from ops.drills.verbs import __name__ as verbs_module
 from ops.sites.yaml_reader import parse_yaml
+from schemas.drill_plan import DailyWindow, PlannedSchedule
 from shared.basics.errors import InvalidInput
 from tests.unit.ops.drills.bad_documents import CASES, GOOD, sentence_of
 
@@ -56,6 +57,45 @@ def test_the_template_is_valid() -> None:
     plan = read_drill(TEMPLATE).plan
     assert [probe.name for probe in plan.probes if probe.is_stop] == ["no-slice-evicted"]
     assert plan.targets[0].choose == 1
+
+
+def scheduled(text: str) -> str:
+    """The good document with a schedule."""
+    return f"{GOOD}  schedule: {text}\n"
+
+
+def test_a_schedule_has_an_interval_and_a_window() -> None:
+    hour = 3_600_000_000
+    day = parse_drill(scheduled("{every: 7d, between: 09:00-16:00}"), "d.yaml").plan.schedule
+    assert day == PlannedSchedule(
+        every_us=7 * 24 * hour, window=DailyWindow(from_us=9 * hour, to_us=16 * hour)
+    )
+    night = parse_drill(scheduled("{every: 12h, between: 22:30-04:00}"), "d.yaml").plan.schedule
+    assert night is not None
+    assert night.window is not None
+    assert night.window.length_us == 5.5 * hour
+    jsonschema.validate(parse_yaml(scheduled("{every: 7d, between: 09:00-16:00}"))[0], document_schema())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{between: 09:00-16:00}", "schedule.every: is missing; the field is required"),
+        (
+            "{every: 5m}",
+            "schedule.every: '5m' is not allowed; must be a duration such as 30s, 15m, 2h or 1d12h",
+        ),
+        ("{cron: 0 9 * * 1, every: 7d}", "schedule.cron: no such field; must be one of every, between"),
+        ("{every: 7d, between: 09:00-09:00}", "'09:00-09:00' is not allowed; must be two different times"),
+        ("{every: 7d, between: 9-16}", "'9-16' is not allowed; must be two different times"),
+        ("{every: 7d, between: 7h}", "'7h' is not allowed; must be two different times"),
+    ],
+)
+def test_bad_schedules_have_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_drill(scheduled(text), "d.yaml")
+    assert sentence in str(refused.value)
+    assert str(refused.value).startswith(f"d.yaml: line {len(GOOD.splitlines()) + 1}: extensions.0.schedule")
 
 
 def test_probes_become_conditions() -> None:

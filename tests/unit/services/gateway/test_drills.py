@@ -166,6 +166,44 @@ def test_bad_requests_are_refused_in_one_sentence(twin: DrivenTwin) -> None:
     check_sentence(client.get("/v1/drills/pod-0/drill-9/journal").json(), "pod-0/drill-9")
 
 
+def test_schedules_over_http(twin: DrivenTwin) -> None:
+    client = twin.client()
+    daily = plan(settle_us=60 * MINUTE_US, schedule={"every_us": 1440 * MINUTE_US})
+    request = {"plan": daily, "seed": 7, "first_after_s": 3600}
+    receipt = send(client, "schedules", request, as_name="alice")
+    (made,) = [row["body"] for row in receipt["outcome"] if row["type"] == "DrillScheduled"]
+    name = made["schedule"]
+    twin.advance(1.5)
+    (run,) = get(client, "drills")
+    assert (run["schedule"], run["requested_by"], run["lease_ends_us"]) == (
+        name,
+        "alice",
+        made["next_us"] + 240 * MINUTE_US,
+    )
+    row = get(client, f"schedules/{name}")
+    assert (row["state"], row["drill"], row["runs"]) == ("running", run["name"], 1)
+    assert row["next_us"] == made["next_us"] + 1440 * MINUTE_US
+    twin.advance(1.5)
+    (row,) = get(client, "schedules")
+    assert (row["last_outcome"], row["last_drill"], row["drill"]) == ("completed", run["name"], None)
+    record = get(client, f"drills/{run['name']}/journal")["lightwave"]
+    assert (record["schedule"], record["asked_by"], record["seed"]) == (name, "alice", run["seed"])
+    assert [one["name"] for one in get(client, f"describe/schedules/{name}")["related"]["drills"]] == [
+        run["name"]
+    ]
+    send(client, f"schedules/{name}/cancel", None)
+    assert get(client, "schedules") == []
+    for body, sentence in (
+        ({"plan": plan()}, "plan.schedule: is missing"),
+        ({"plan": daily, "first_us": 0}, "first_us: 0d00:00:00 (0 us) is not allowed; must be after now"),
+        ({"plan": daily, "first_us": 10**15, "first_after_s": 5}, "must not both be given"),
+    ):
+        answer = client.post("/v1/schedules", json=body)
+        assert answer.status_code == 422, answer.text
+        check_sentence(answer.json(), sentence)
+    assert client.post(f"/v1/schedules/{name}/cancel").status_code == 404
+
+
 TOKENS = {role: f"the-token-of-a-{role}-here" for role in Role}
 
 
@@ -174,6 +212,10 @@ TOKENS = {role: f"the-token-of-a-{role}-here" for role in Role}
     [
         ("POST", "drills", {Role.OPERATOR, Role.ADMINISTRATOR}),
         ("POST", "drills/pod-0/drill-0/stop", {Role.OPERATOR, Role.ADMINISTRATOR}),
+        ("POST", "schedules", {Role.OPERATOR, Role.ADMINISTRATOR}),
+        ("POST", "schedules/pod-0/schedule-0/cancel", {Role.OPERATOR, Role.ADMINISTRATOR}),
+        ("GET", "schedules", {Role.READER, Role.OPERATOR, Role.ADMINISTRATOR}),
+        ("GET", "describe/schedules/pod-0/schedule-0", {Role.READER, Role.OPERATOR, Role.ADMINISTRATOR}),
         ("POST", "safety", {Role.OPERATOR, Role.ADMINISTRATOR}),
         ("GET", "drills", {Role.READER, Role.OPERATOR, Role.ADMINISTRATOR}),
         ("GET", "drills/pod-0/drill-0", {Role.READER, Role.OPERATOR, Role.ADMINISTRATOR}),
