@@ -309,15 +309,17 @@ def _phases(fields: Mapping[str, Field]) -> dict[str, int]:
 
 def step_us(step: PlannedStep) -> int:
     """The longest time that a step takes."""
-    if step.background:
-        return step.before_us
     once = step.for_us or 0 if step.what in ("wait", "wait-until") else 0
     return step.before_us + once + step.after_us + (step.repeat - 1) * step.every_us + step.jitter_us
 
 
 def method_us(plan: DrillPlan) -> int:
-    """The longest time that the method takes."""
-    return sum(map(step_us, plan.steps))
+    """The longest time that the method takes. A step in the background lets the next one start at once."""
+    now_us = end_us = 0
+    for step in plan.steps:
+        end_us = max(end_us, now_us + step_us(step))
+        now_us = now_us if step.background else now_us + step_us(step)
+    return end_us
 
 
 def _check_lease(plan: DrillPlan, source: Field) -> None:

@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import documents, lab, run, schedule, show, stop
+from ops.cli.drills import documents, incident, lab, run, schedule, show, stop
 
 app = command_app("drill")
 
@@ -61,6 +61,12 @@ app.command(
 app.command(
     "export", epilog=examples("drill export pod-0/drill-3", "drill export pod-0/drill-3 --out plan.json")
 )(show.export)
+app.command(
+    "from",
+    epilog=examples(
+        "drill from pod-0@5d3h --out incident.yaml", "drill from pod-0@-2h --data ~/twin --gap 30m"
+    ),
+)(incident.from_incident)
 app.command("new", epilog=examples("drill new", "drill new ocs-lost.yaml"))(documents.new)
 app.command(
     "validate",

@@ -192,6 +192,7 @@ def test_schedules_over_http(twin: DrivenTwin) -> None:
         run["name"]
     ]
     send(client, f"schedules/{name}/cancel", None)
+    twin.advance(0.1)
     assert get(client, "schedules") == []
     for body, sentence in (
         ({"plan": plan()}, "plan.schedule: is missing"),
