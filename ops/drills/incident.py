@@ -99,7 +99,11 @@ def find_faults(
     own = [place for place, one in enumerate(roots) if one.fabric == fabric]
     if not own:
         raise NotFound(f"{fabric} at {format_time(at_us)}: no fault of this fabric is on the log")
-    first = last = min(own, key=lambda place: abs(roots[place].at_us - at_us))
+
+    def distance_us(place: int) -> int:
+        return abs(roots[place].at_us - at_us)
+
+    first = last = min(own, key=distance_us)
     nearest = roots[first]
     if abs(nearest.at_us - at_us) > within_us:
         body = nearest.body
@@ -133,7 +137,8 @@ def incident_of(fabric: str, faults: tuple[Fault, ...], messages: Sequence[Envel
     """
     refusals = {kind.__name__ for kind in REFUSALS.values()}
     refused = {one.cause for one in messages if one.type in refusals}
-    requests, left_out = [], []
+    requests: list[OperatorRequest] = []
+    left_out: list[OperatorRequest] = []
     for one in messages:
         if one.type in REQUEST_TYPES and one.id not in refused:
             into = requests if isinstance(one.body, REPEATABLE) else left_out

@@ -1,13 +1,13 @@
 """Runs several drills in the lab, in several processes: over seeds, or all of a suite."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from joblib import Parallel, delayed
 
 from ops.drills.lab_run import LabDrill, run_lab_drill
 from ops.drills.score.figures import CATEGORIES, Category, DrillScore
-from shared.models.statistics.means import Interval, mean_interval
+from shared.models.statistics.means import Interval, mean_interval, wilson_share
 from shared.runtimes.process_pool import worker_death_reported
 
 LEAST_FOR_INTERVAL = 2
@@ -23,12 +23,29 @@ class LabScore:
     log_sha256: str
 
 
-def run_lab_drills(plans: Sequence[LabDrill], jobs: int) -> list[LabScore]:
-    """Run drills in up to `jobs` processes, in order of `plans`."""
-    if jobs == 1 or len(plans) == 1:
-        return [_run(plan) for plan in plans]
+def run_lab_drills(
+    plans: Sequence[LabDrill], jobs: int, progress: Callable[[int], None] | None = None
+) -> list[LabScore]:
+    """Run drills in up to `jobs` processes; the results are in order of `plans`, and do not depend on `jobs`.
+
+    `progress` receives the number of finished runs after each one.
+    """
+    found: list[LabScore] = []
     with worker_death_reported():
-        return list(Parallel(n_jobs=min(jobs, len(plans)))(delayed(_run)(plan) for plan in plans))
+        for score in _scores(plans, jobs):
+            found.append(score)
+            if progress is not None:
+                progress(len(found))
+    return found
+
+
+def _scores(plans: Sequence[LabDrill], jobs: int) -> Iterable[LabScore]:
+    if jobs == 1 or len(plans) == 1:
+        return map(_run, plans)
+    running: Iterable[LabScore] = Parallel(n_jobs=min(jobs, len(plans)), return_as="generator", batch_size=1)(
+        delayed(_run)(plan) for plan in plans
+    )
+    return running
 
 
 def _run(plan: LabDrill) -> LabScore:
@@ -37,10 +54,19 @@ def _run(plan: LabDrill) -> LabScore:
 
 
 def intervals(scores: Sequence[DrillScore]) -> dict[Category, Interval | None]:
-    """The mean score of each category over several seeds with its 95 % interval; None with fewer than two
-    measured ones."""
+    """The mean score of each category over several seeds with its 95 % interval, by Student's t; None with
+    fewer than two measured ones. A bound can be outside 0 to 100, which scores never are."""
     found: dict[Category, Interval | None] = {}
     for category in CATEGORIES:
         values = [one.score for score in scores if (one := score.of(category)) and one.score is not None]
         found[category] = mean_interval(values) if len(values) >= LEAST_FOR_INTERVAL else None
     return found
+
+
+def shares(scores: Sequence[DrillScore]) -> dict[str, Interval]:
+    """The shares of runs that completed, and that deviated, with their 95 % intervals (Wilson's score)."""
+    runs = len(scores)
+    return {
+        "completed": wilson_share(sum(one.status == "completed" for one in scores), runs),
+        "deviated": wilson_share(sum(one.deviated for one in scores), runs),
+    }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ops.drills.lab_runs import LabScore, intervals
+from ops.drills.lab_runs import LabScore, intervals, shares
 from ops.drills.score.figures import CATEGORIES, DrillScore, weighted_mean
 from ops.report.intervals import ReportFields, interval_json
 from ops.report.tables import text_table
@@ -49,6 +49,7 @@ def runs_json(runs: Sequence[LabScore]) -> ReportFields:
         "runs": [
             {**score_json(run.score), "messages": run.messages, "log_sha256": run.log_sha256} for run in runs
         ],
+        "shares": {name: interval_json(one) for name, one in shares([run.score for run in runs]).items()},
         "intervals": {
             category: None if one is None else interval_json(one)
             for category, one in intervals([run.score for run in runs]).items()
@@ -84,14 +85,18 @@ def _help_lines(score: DrillScore) -> str:
 
 
 def runs_text(runs: Sequence[LabScore]) -> str:
-    """Scores over seeds: a row for each seed, then the mean with its interval."""
+    """Scores over seeds: a row for each seed, then means and shares with their 95 % intervals."""
     if len(runs) == 1:
         return score_text(runs[0].score)
     rows = [(run.seed, run.score.status, run.score.deviated, *_category_cells(run.score)) for run in runs]
     lines = [text_table(("SEED", "STATUS", "DEVIATED", *_HEADINGS), rows), ""]
     for category, one in intervals([run.score for run in runs]).items():
         text = "not measured" if one is None else f"{one.value:.1f} ± {one.half_width:.1f}"
-        lines.append(f"{category}: {text}")
+        lines.append(
+            f"{category}: {text}{'' if one is None or one.runs == len(runs) else f' ({one.runs} runs)'}"
+        )
+    for name, share in shares([run.score for run in runs]).items():
+        lines.append(f"{name}: {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of {len(runs)} runs")
     return "\n".join(lines)
 
 

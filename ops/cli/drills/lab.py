@@ -8,6 +8,7 @@ import typer
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE, OUT_FILE
+from ops.cli.common.progress import ProgressLine
 
 if TYPE_CHECKING:
     from ops.drills.suite_plan import LabSettings
@@ -75,6 +76,8 @@ def run_in_lab(file: Path, settings: "LabSettings", seeds: range, jobs: int, out
     from ops.drills.score_text import runs_json, runs_text
     from ops.drills.suite_plan import lab_drill
 
-    runs = run_lab_drills([lab_drill(file, settings, seed=seed) for seed in seeds], jobs)
+    plans = [lab_drill(file, settings, seed=seed) for seed in seeds]
+    with ProgressLine(lambda done, _: f"{done:.0f} of {len(plans)} runs", len(plans)) as line:
+        runs = run_lab_drills(plans, jobs, line.report_progress)
     show(runs_json(runs), output, lambda: runs_text(runs))  # type: ignore[arg-type]  # the three forms
     return all(one.score.status == "completed" and not one.score.deviated for one in runs)

@@ -1,5 +1,6 @@
 """`lightwave drill run` and `watch`: run a drill on a twin or on a copy of it, and follow it."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -70,7 +71,12 @@ def run(
         Path | None,
         typer.Option("--site", click_type=FILE, metavar="FILE", help="in the lab: a site file"),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="in the lab: number of worker processes")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="in the lab: number of worker processes [default: the number of cores]"
+        ),
+    ] = None,
     variables: Annotated[
         list[str] | None,
         typer.Option("--var", metavar="NAME=VALUE", help="value of the document's configuration; repeatable"),
@@ -127,7 +133,7 @@ class LabOptions:
     warm_up_s: int
     pairs: tuple[str, ...]
     site: Path | None
-    jobs: int
+    jobs: int | None
 
 
 def _run_in_lab(file: Path, variables: list[str], options: LabOptions, output: str) -> None:
@@ -143,7 +149,8 @@ def _run_in_lab(file: Path, variables: list[str], options: LabOptions, output: s
         parse_variables(variables),
     )
     seeds = range(options.seed, options.seed + options.seeds)
-    if not run_in_lab(file, settings, seeds, options.jobs, output):
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    if not run_in_lab(file, settings, seeds, jobs, output):
         raise typer.Exit(EXIT_DEVIATED)
 
 
