@@ -9,6 +9,7 @@ from typing import Any
 
 from ops.drills.calls import VERBS_MODULE
 from ops.drills.incident import Fault, Incident, OperatorRequest
+from ops.report.tables import count_text
 from schemas.messages.operator import (
     DrainCube,
     RequestSlice,
@@ -89,8 +90,8 @@ def document_of(incident: Incident, before: Sequence[SiteReading]) -> Node:
 
 def _description(incident: Incident) -> str:
     faults = ", ".join(f"{one.body.kind} of {one.body.target}" for one in incident.faults[:20])
-    text = f"Made from the log: {len(incident.faults)} faults ({faults})"
-    text += f" and {len(incident.requests)} requests of operators, at the same relative times."
+    text = f"Made from the log: {count_text(len(incident.faults), 'fault')} ({faults})"
+    text += f" and {count_text(len(incident.requests), 'request')} of operators, at the same relative times."
     if incident.left_out:
         names = ", ".join(sorted({type(one.body).__name__ for one in incident.left_out}))
         text += f" Left out, because they name what only that twin had: {len(incident.left_out)} ({names})."

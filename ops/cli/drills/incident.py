@@ -9,6 +9,7 @@ from ops.cli.common.output import echo, write_or_print
 from ops.cli.common.param_types import DurationParam
 from ops.client.http_client import Client
 from ops.client.time_names import time_named
+from ops.report.tables import count_text
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_S
@@ -62,9 +63,9 @@ def from_incident(
     write_or_print(found.text.rstrip("\n"), out)
     incident = found.incident
     span = format_duration(incident.until_us - incident.first_us)
-    left = f"; {len(incident.left_out)} requests left out" if incident.left_out else ""
+    left = f"; {count_text(len(incident.left_out), 'request')} left out" if incident.left_out else ""
     echo(
-        f"{len(incident.faults)} faults and {len(incident.requests)} requests of {span} from "
-        f"{format_time(incident.first_us)}{left}",
+        f"{count_text(len(incident.faults), 'fault')} and {count_text(len(incident.requests), 'request')} within "
+        f"{span} from {format_time(incident.first_us)}{left}",
         to_stderr=True,
     )

@@ -107,6 +107,24 @@ def test_stop_and_release(twin: DrivenTwin, tmp_path: Path) -> None:
         assert (one.returncode, one.stderr) == (0, "")
 
 
+def test_schedule_list_and_unschedule(twin: DrivenTwin, tmp_path: Path) -> None:
+    with served(twin) as url:
+        here = environment(url)
+        words = ["drill", "schedule", written(tmp_path, **CALM), "--every", "7d", "--between", "09:00-16:00"]
+        made = run_forked([*words, "--first", "+10m", "--as", "alice"], here)
+        assert made.returncode == 0, made.stderr
+        assert made.stdout == "pod-0/schedule-0 runs every 7d, first at 0d09:00:00\n"
+        (row,) = json.loads(run_forked(["drill", "list", "--schedules", "-o", "json"], here).stdout)
+        assert (row["between"], row["requested_by"], row["runs"]) == ("09:00-16:00", "alice", 0)
+        assert "schedule-0" in run_forked(["get", "schedules"], here).stdout
+        again = run_forked(words, here)
+        assert (again.returncode, "scheduled already: pod-0/schedule-0" in again.stderr) == (1, True)
+        assert [one.name for one in lightwave.connect(url).drill_schedules()] == ["pod-0/schedule-0"]
+        ended = run_forked(["drill", "unschedule", "schedule-0"], here)
+        assert (ended.returncode, ended.stdout) == (0, "pod-0/schedule-0 has ended\n")
+        assert run_forked(["drill", "list", "--schedules"], here).stdout == "no schedules\n"
+
+
 def test_mistakes(twin: DrivenTwin, tmp_path: Path) -> None:
     with served(twin) as url:
         here = environment(url)
@@ -116,6 +134,14 @@ def test_mistakes(twin: DrivenTwin, tmp_path: Path) -> None:
             (["drill", "stop", "pod-0/drill-1", "--all", "--reason", "x"], USAGE, "exactly one of them"),
             (["drill", "journal", "pod-0/drill-9"], NOT_FOUND, "pod-0/drill-9"),
             (["drill", "run", written(tmp_path, gate_us="soon")], USAGE, "gate_us"),
+            (["drill", "schedule", written(tmp_path)], USAGE, "has no schedule; give --every"),
+            (["drill", "schedule", written(tmp_path), "--every", "5m"], USAGE, "at least 10m"),
+            (["drill", "schedule", written(tmp_path), "--between", "9-16"], USAGE, "such as 09:00-16:00"),
+            (["drill", "list", "--running", "--schedules"], USAGE, "cannot be combined"),
+            (["drill", "unschedule", "pod-0/schedule-9"], NOT_FOUND, "pod-0/schedule-9"),
+            (["drill", "from", "pod-0@-1s"], NOT_FOUND, "no fault of this fabric is on the log"),
+            (["drill", "from", "pod-0"], USAGE, "has no time; such as pod-0@5d3h"),
+            (["drill", "from", "pod-0@soon"], USAGE, "FABRIC@TIME 'pod-0@soon'"),
             (
                 ["drill", "release", "--reason", "x", "--as", "no name"],
                 USAGE,
