@@ -65,7 +65,7 @@ def from_incident(
     span = format_duration(incident.until_us - incident.first_us)
     left = f"; {count_text(len(incident.left_out), 'request')} left out" if incident.left_out else ""
     echo(
-        f"{count_text(len(incident.faults), 'fault')} and {count_text(len(incident.requests), 'request')} within "
-        f"{span} from {format_time(incident.first_us)}{left}",
+        f"{count_text(len(incident.faults), 'fault')} and "
+        f"{count_text(len(incident.requests), 'request')} within {span} from {format_time(incident.first_us)}{left}",
         to_stderr=True,
     )
