@@ -63,9 +63,8 @@ def from_incident(
     write_or_print(found.text.rstrip("\n"), out)
     incident = found.incident
     span = format_duration(incident.until_us - incident.first_us)
+    since = format_time(incident.first_us)
     left = f"; {count_text(len(incident.left_out), 'request')} left out" if incident.left_out else ""
-    echo(
-        f"{count_text(len(incident.faults), 'fault')} and "
-        f"{count_text(len(incident.requests), 'request')} within {span} from {format_time(incident.first_us)}{left}",
-        to_stderr=True,
-    )
+    faults, requests = len(incident.faults), len(incident.requests)
+    counts = f"{count_text(faults, 'fault')} and {count_text(requests, 'request')}"
+    echo(f"{counts} within {span} from {since}{left}", to_stderr=True)
