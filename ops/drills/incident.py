@@ -69,7 +69,8 @@ class Incident:
 
     @property
     def first_us(self) -> int:
-        return min(one.at_us for one in (*self.faults, *self.requests))
+        times = [one.at_us for one in self.faults] + [one.at_us for one in self.requests]
+        return min(times)
 
     @property
     def until_us(self) -> int:
