@@ -123,7 +123,7 @@ def test_schedule_list_and_unschedule(twin: DrivenTwin, tmp_path: Path) -> None:
         again = run_forked(words, here)
         assert (again.returncode, "scheduled already: pod-0/schedule-0" in again.stderr) == (1, True)
         assert [one.name for one in lightwave.connect(url).drill_schedules()] == ["pod-0/schedule-0"]
-        ended = run_forked(["drill", "unschedule", "schedule-0"], here)
+        ended = run_forked(["drill", "unschedule", "pod-0/schedule-0"], here)
         assert (ended.returncode, ended.stdout) == (0, "pod-0/schedule-0 has ended\n")
         assert run_forked(["drill", "list", "--schedules"], here).stdout == "no schedules\n"
 
