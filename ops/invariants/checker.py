@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ops.invariants.chip_time import ChipTimeChecker
 from ops.invariants.circuits import CircuitChecker, PatchChecker
+from ops.invariants.drills import DrillChecker
 from ops.invariants.log_order import LogOrderChecker, WriterChecker
 from ops.invariants.multislice import MultisliceChecker, MultisliceRateChecker
 from ops.invariants.network_circuits import NetworkCircuitChecker
@@ -92,6 +93,7 @@ class AllCheckers:
             WriterChecker(),
             MultisliceChecker(),
             MultisliceRateChecker(),
+            DrillChecker(),
         )
 
     def see(self, message: Envelope) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import documents, incident, lab, run, schedule, show, stop
+from ops.cli.drills import documents, incident, lab, run, schedule, show, stop, swarm
 
 app = command_app("drill")
 
@@ -85,3 +85,6 @@ app.command(
 app.command(
     "suite", epilog=examples("drill suite --jobs 2 --scores scores.json", "drill suite --only no-fault")
 )(lab.suite)
+app.command(
+    "swarm", epilog=examples("drill swarm --seeds 200 --budget 10m", "drill swarm --seed 1000 --jobs 2")
+)(swarm.swarm)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import click
 import typer
 
 from ops.cli.common.name_completion import NameParam
@@ -77,6 +78,12 @@ def run(
             min=1, max=64, help="in the lab: number of worker processes [default: the number of cores]"
         ),
     ] = None,
+    judged: Annotated[
+        bool,
+        typer.Option(
+            "--judge", help="in the lab: instead of the score, check invariants and starvation, as `drill swarm`"
+        ),
+    ] = False,
     variables: Annotated[
         list[str] | None,
         typer.Option("--var", metavar="NAME=VALUE", help="value of the document's configuration; repeatable"),
@@ -99,10 +106,11 @@ def run(
     from ops.drills.plan_file import read_plan
 
     if where == "lab":
-        _run_in_lab(
-            file, variables or [], LabOptions(seed, seeds, warm_up_s, tuple(pairs or ()), site, jobs), output
-        )
+        options = LabOptions(seed, seeds, warm_up_s, tuple(pairs or ()), site, jobs, judged)
+        _run_in_lab(file, variables or [], options, output)
         return
+    if judged:
+        raise click.UsageError("--judge requires --in lab")
     plan = read_plan(file, variables or ())
     client = Client()
     if where == "fork":
@@ -134,6 +142,7 @@ class LabOptions:
     pairs: tuple[str, ...]
     site: Path | None
     jobs: int | None
+    judged: bool = False
 
 
 def _run_in_lab(file: Path, variables: list[str], options: LabOptions, output: str) -> None:
@@ -149,6 +158,14 @@ def _run_in_lab(file: Path, variables: list[str], options: LabOptions, output: s
         parse_variables(variables),
     )
     seeds = range(options.seed, options.seed + options.seeds)
+    if options.judged:
+        from ops.cli.drills.swarm import judge_in_lab
+
+        if options.seeds > 1:
+            raise click.UsageError("--judge: judges one seed; leave out --seeds")
+        if not judge_in_lab(file, settings, output):
+            raise typer.Exit(EXIT_DEVIATED)
+        return
     jobs = options.jobs or len(os.sched_getaffinity(0))
     if not run_in_lab(file, settings, seeds, jobs, output):
         raise typer.Exit(EXIT_DEVIATED)
