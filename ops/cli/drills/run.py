@@ -81,7 +81,8 @@ def run(
     judged: Annotated[
         bool,
         typer.Option(
-            "--judge", help="in the lab: instead of the score, check invariants and starvation, as `drill swarm`"
+            "--judge",
+            help="in the lab: instead of the score, check invariants and starvation, as `drill swarm`",
         ),
     ] = False,
     variables: Annotated[

@@ -86,7 +86,7 @@ def swarm(
 
 
 def judge_in_lab(file: Path, settings: "LabSettings", output: str) -> bool:
-    """Run a document in the lab, judge it as the swarm does, and show the problems; whether there are none."""
+    """Judge a document in the lab as the swarm does, and show the problems; whether there are none."""
     from ops.drills.suite_plan import lab_drill
     from ops.drills.swarm.judge import judge
     from ops.drills.swarm.swarm_text import judgement_json, judgement_text

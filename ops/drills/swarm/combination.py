@@ -132,14 +132,19 @@ def _activity(name: str, step: SwarmStep) -> dict[str, Any]:
 class _Dumper(yaml.SafeDumper):
     """Writes no aliases, which documents must not have."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, _data: Any) -> bool:
         return True
 
 
 def document_text(one: Combination, title: str, description: str, comment: str = "") -> str:
     """The document as YAML, below a comment."""
     body = yaml.dump(
-        document_of(one, title, description), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True, default_flow_style=None
+        document_of(one, title, description),
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=100,
+        allow_unicode=True,
+        default_flow_style=None,
     )
     lines = "".join(f"# {line}\n" for line in comment.splitlines())
     return lines + body

@@ -228,7 +228,7 @@ def _fault(draws: Draws, kind: FaultKind, target: list[str] | str) -> SwarmStep:
     )
 
 
-def _inject_in_use(draws: Draws, world: World, fabric: str) -> list[SwarmStep]:
+def _inject_in_use(draws: Draws, world: World, _fabric: str) -> list[SwarmStep]:
     """A fault of an OCS that carries light, or of a cube that is in use."""
     kind: FaultKind = draws.choice(("ocs", "shake", "cube-power", "cooling"))
     is_ocs = FAULTS[kind].strikes == "ocs"
@@ -277,14 +277,14 @@ def _cubes_of(shape: str) -> int:
     return found
 
 
-def _release(draws: Draws, world: World, _fabric: str) -> list[SwarmStep]:
+def _release(_draws: Draws, world: World, _fabric: str) -> list[SwarmStep]:
     """Release a slice that runs when the drill starts."""
     name = f"t{len(world.targets) + 1}"
     world.targets[name] = SwarmTarget("slices", "state=running", 1)
     return [SwarmStep("release_slice", {"slice": f"${{{name}}}"})]
 
 
-def _set(draws: Draws, world: World, fabric: str) -> list[SwarmStep]:
+def _set(draws: Draws, _world: World, fabric: str) -> list[SwarmStep]:
     parameters = draws.some(CHANGES if fabric == POD else NETWORK_CHANGES, 3)
     return [SwarmStep("set_parameters", {"parameters": parameters, "fabric": fabric})]
 
@@ -292,7 +292,9 @@ def _set(draws: Draws, world: World, fabric: str) -> list[SwarmStep]:
 def _restart(draws: Draws, world: World, fabric: str) -> list[SwarmStep]:
     plant = world.plants[fabric]
     return [
-        SwarmStep("restart_ocs", {"ocs": plant.part("ocs", draws.below(plant.population("ocs")), fabric).name})
+        SwarmStep(
+            "restart_ocs", {"ocs": plant.part("ocs", draws.below(plant.population("ocs")), fabric).name}
+        )
     ]
 
 

@@ -86,11 +86,11 @@ class _Run:
 
     plan: LabDrill
     stop: Callable[[], bool]
+    invariants: AllCheckers
     fresh: list[Envelope] = field(default_factory=list)
     problems: dict[str, Problem] = field(default_factory=dict)
     ended: DrillEnded | DrillRefused | None = None
     messages: int = 0
-    invariants: AllCheckers = field(default_factory=AllCheckers)
     starvation: dict[str, StarvationChecker] = field(default_factory=dict)
     hours: list[tuple[int, float]] = field(default_factory=list)
     """(messages, CPU seconds) of each hour."""
@@ -120,7 +120,7 @@ class _Run:
 
 def judge(plan: LabDrill, stop: Callable[[], bool] = lambda: False) -> Judgement:
     """Run a drill in the lab to its end, and judge it. Raises Stopped if `stop` returns True meanwhile."""
-    run = _Run(plan, stop)
+    run = _Run(plan, stop, AllCheckers())
     calm_hours = 0
     try:
         with _no_gc():

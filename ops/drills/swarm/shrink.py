@@ -57,9 +57,7 @@ class _Tries:
         return self._known[key]
 
 
-def shrink(
-    failing: Combination, still_fails: Callable[[Combination], bool | None], tries_max: int
-) -> Shrunk:
+def shrink(failing: Combination, still_fails: Callable[[Combination], bool | None], tries_max: int) -> Shrunk:
     """Simplify a failing combination as long as it fails, with at most `tries_max` tries. `still_fails`
     returns None to stop."""
     tries, best = _Tries(still_fails, tries_max), failing
@@ -76,28 +74,35 @@ def shrink(
 
 def _passes(best: Combination, tries: _Tries) -> Iterator[Combination]:
     """One round of all simplifications; yields each combination that is simpler and fails."""
-    for steps in fewer(best.steps, lambda kept: tries.fails(best.with_steps(kept))):
-        best = best.with_steps(steps)
+    first = best
+    for steps in fewer(first.steps, lambda kept: tries.fails(first.with_steps(kept))):
+        best = first.with_steps(steps)
         yield best
-    names = tuple(best.pairs)
-    for kept in fewer(names, lambda kept: tries.fails(_with_pairs(best, kept))):
-        best = _with_pairs(best, kept)
+    second = best
+    for names in fewer(tuple(second.pairs), lambda kept: tries.fails(_with_pairs(second, kept))):
+        best = _with_pairs(second, names)
         yield best
-    place = 0
-    while place < len(best.steps):
-        for simpler in simpler_steps(best.steps[place]):
-            steps = (*best.steps[:place], simpler, *best.steps[place + 1 :])
-            candidate = best.with_steps(steps)
-            if tries.fails(candidate):
-                best = candidate
-                yield best
-                break
-        else:
-            place += 1
+    for place in range(len(best.steps)):
+        before = best
+        for best in _simplified(before, place, tries):
+            yield best
     for candidate in _shorter(best):
         if tries.fails(candidate):
             best = candidate
             yield best
+
+
+def _simplified(best: Combination, place: int, tries: _Tries) -> Iterator[Combination]:
+    """Simplify one step as long as the combination fails."""
+    is_simpler = True
+    while is_simpler:
+        is_simpler = False
+        for simpler in simpler_steps(best.steps[place]):
+            candidate = best.with_steps((*best.steps[:place], simpler, *best.steps[place + 1 :]))
+            if tries.fails(candidate):
+                best, is_simpler = candidate, True
+                yield best
+                break
 
 
 def _with_pairs(one: Combination, kept: Sequence[str]) -> Combination:

@@ -132,7 +132,10 @@ class StarvationChecker:
                 break
         for name, needs_cube in self._interrupted.items():
             if needs_cube and free >= self._lost(name) > 0:
-                yield f"interrupted {name}", "an interrupted slice waits for another cube, and enough are free"
+                yield (
+                    f"interrupted {name}",
+                    "an interrupted slice waits for another cube, and enough are free",
+                )
 
     def _free(self) -> int:
         assert self._config is not None  # noqa: S101 -- only called for a known pod

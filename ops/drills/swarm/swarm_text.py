@@ -41,7 +41,13 @@ def swarm_text(result: SwarmResult, files: Sequence[Path]) -> str:
     if not result.findings:
         return "\n".join([*parts, "nothing found"])
     rows = [
-        [finding.problem.kind, str(finding.shrunk.combination.seed), _size(finding), str(file), _sentence(finding)]
+        [
+            finding.problem.kind,
+            str(finding.shrunk.combination.seed),
+            _size(finding),
+            str(file),
+            _sentence(finding),
+        ]
         for finding, file in zip(result.findings, files, strict=True)
     ]
     table = text_table(("FOUND", "SEED", "SIZE", "DOCUMENT", "PROBLEM"), rows, below="PROBLEM")
