@@ -278,7 +278,9 @@ def _cubes_of(shape: str) -> int:
 
 
 def _release(_draws: Draws, world: World, _fabric: str) -> list[SwarmStep]:
-    """Release a slice that runs when the drill starts."""
+    """Release a slice that runs when the drill starts; once, because two targets can draw the same slice."""
+    if any(target.kind == "slices" for target in world.targets.values()):
+        return []
     name = f"t{len(world.targets) + 1}"
     world.targets[name] = SwarmTarget("slices", "state=running", 1)
     return [SwarmStep("release_slice", {"slice": f"${{{name}}}"})]

@@ -192,6 +192,7 @@ class Planted(AllCheckers):
             yield f"{message.id} (HostDown): host {message.body.host} of cube 3 is down"
 
 
+@pytest.mark.integration
 def test_a_swarm_finds_and_shrinks_a_planted_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "AllCheckers", Planted)
     monkeypatch.setattr(hunt, "draw_combination", lambda _: SMALL)
@@ -208,6 +209,7 @@ def test_a_swarm_finds_and_shrinks_a_planted_fault(monkeypatch: pytest.MonkeyPat
     assert (result.seeds_run, result.ended_by) == (1, None)
 
 
+@pytest.mark.integration
 def test_an_error_of_the_product_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(AllCheckers):
         def see(self, message: Envelope) -> Iterator[str]:
@@ -221,6 +223,7 @@ def test_an_error_of_the_product_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
     assert problem.sentence.endswith("see: planted")
 
 
+@pytest.mark.integration
 def test_a_budget_that_is_over_ends_the_swarm_cleanly() -> None:
     result = run_swarm(SwarmPlan(range(3), budget_s=0), lambda *_: None)
     assert (result.seeds_run, result.ended_by, result.findings) == (0, "budget", [])
