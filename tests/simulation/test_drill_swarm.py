@@ -9,7 +9,7 @@ from ops.drills.swarm.draw import draw_combination
 from ops.drills.swarm.judge import judge
 from tests.support.seeds import explored, sliced
 
-SEEDS, GATE = 100, 20
+SEEDS, GATE = 100, 10
 EXPLORED = 20
 """Random seeds of `make test-all`."""
 COMPLETED_MIN = 80

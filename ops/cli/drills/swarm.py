@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.common.options import OutputOption, seed_option
 from ops.cli.common.output import echo, show
-from ops.cli.common.param_types import OUT_FILE, DurationParam
+from ops.cli.common.param_types import FILE, DurationParam
 from ops.cli.drills.lab import Jobs
 from shared.basics.errors import Interrupted
 
@@ -38,7 +38,7 @@ def swarm(
         Path,
         typer.Option(
             "--out",
-            click_type=OUT_FILE,
+            click_type=FILE,
             metavar="DIR",
             help="folder for the documents, new or empty; it is made with the first finding",
         ),
