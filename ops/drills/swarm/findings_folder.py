@@ -77,6 +77,6 @@ def judge_command(one: Combination, file: str) -> str:
     words = ["lightwave drill run", file, "--in lab --judge", f"--seed {one.seed}"]
     words.append(f"--warm-up {duration_text(one.warm_up_s)}")
     if one.site is not None:
-        words.append(f"--site {one.site}.yaml")
+        words.append(f"--site ops/sites/{one.site}.yaml")
     words += [f"--set {pair}" for pair in one.settings()]
     return " ".join(words)

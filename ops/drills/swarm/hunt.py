@@ -128,9 +128,9 @@ def run_seed(seed: int, plan: SwarmPlan, deadline_s: float, board: SharedProgres
     def stop() -> bool:
         return time.monotonic() > deadline_s or is_stopped()
 
-    combination = draw_combination(seed)
     if stop():
         return SeedResult(seed, None)
+    combination = draw_combination(seed)
     try:
         judged = judge(lab_drill_of(combination), stop)
     except Stopped:
