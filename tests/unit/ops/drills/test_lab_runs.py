@@ -28,7 +28,7 @@ def score(points: float | None, *, status: str = "completed", deviated: bool = F
         document_sha256="0" * 64,
         seed=0,
         tags=(),
-        status=status,  # type: ignore[arg-type]  # a status
+        status=status,
         deviated=deviated,
         no_score=None,
         categories=(recovery,),
