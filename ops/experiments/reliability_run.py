@@ -113,6 +113,7 @@ class _Pod:
         assert isinstance(config, AnyPodConfig)  # noqa: S101 -- the choice of the method guarantees it
         self._fabric, self._config = fabric, config
         self._classes = part_classes(config)
+        self._phases: dict[int, int] = {}
         self.history = self._run(float(plan.window_bounds_us[-1]))
         self._bad = self._unhealthy()
         self._mended = np.sort(self.history.mended[np.isfinite(self.history.mended)])
@@ -183,7 +184,7 @@ class _Pod:
             times, struck = self._faults(kind, until)
             at.append(times)
             of.append(first + struck)
-            seen.append(self._heartbeats(struck, times) if kind == "host" else times)
+            seen.append(self._host_requests(struck, times) if kind == "host" else times)
             first += one.number
         nothing = np.empty(0)
         every = np.concatenate((nothing, *at))
@@ -220,10 +221,23 @@ class _Pod:
         phases = np.array([self._phase(int(host), interval) for host in hosts], dtype=np.float64)
         return np.asarray(after + interval - (after - phases) % interval, dtype=np.float64)
 
+    def _host_requests(self, hosts: IntArray, after: FloatArray) -> FloatArray:
+        """Return when the repair of each host is requested that fails at the given time: when another host
+        of its cube reports after it has missed a heartbeat (services/cubes/power_monitoring.py)."""
+        silent = self._heartbeats(hosts, after)
+        first = hosts - hosts % HOSTS_PER_CUBE
+        reports = np.full((HOSTS_PER_CUBE, len(hosts)), np.inf)
+        for index in range(HOSTS_PER_CUBE):
+            others = first + index != hosts
+            reports[index, others] = self._heartbeats((first + index)[others], silent[others])
+        return np.asarray(reports.min(axis=0), dtype=np.float64)
+
     def _phase(self, number: int, interval: int) -> int:
-        cube, host = divmod(number, HOSTS_PER_CUBE)
-        name = f"{self._fabric}/cube-{cube}/host-{host}"
-        return draw_index(self._config.seed, name, "heartbeat phase", 0, interval)
+        if number not in self._phases:
+            cube, host = divmod(number, HOSTS_PER_CUBE)
+            name = f"{self._fabric}/cube-{cube}/host-{host}"
+            self._phases[number] = draw_index(self._config.seed, name, "heartbeat phase", 0, interval)
+        return self._phases[number]
 
     def _unhealthy(self) -> _Unhealthy:
         history, first = self.history, 0
@@ -302,14 +316,17 @@ def _closed_form_span(config: AnyPodConfig, span_us: int) -> PodSpan:
     """Return the expected figures of one pod.
 
     Each part works for a mean time. It is then down until its repair ends; hosts are first detected by a
-    missed heartbeat, and seen as down until a heartbeat after the repair. A cube needs all of its parts.
+    missed heartbeat, repaired when another host of their cube has reported, and seen as down until a heartbeat
+    after the repair. A cube needs all of its parts.
     """
-    beat_us = config.cubes.heartbeat_s * US_PER_S / 2.0
+    interval_us = float(config.cubes.heartbeat_s * US_PER_S)
     healthy, failures = 1.0, 0.0
     for kind, one in part_classes(config).items():
-        seen_us = beat_us if kind == "host" else 0.0
-        cycle_us = US_PER_DAY / one.failure_rate + seen_us + one.repair_time
-        healthy *= (1.0 - (one.repair_time + seen_us) / cycle_us) ** PARTS_PER_CUBE.get(kind, 0)
+        seen_us = interval_us / 2.0 if kind == "host" else 0.0
+        wait_us = interval_us / HOSTS_PER_CUBE if kind == "host" else 0.0
+        cycle_us = US_PER_DAY / one.failure_rate + seen_us + wait_us + one.repair_time
+        down_us = wait_us + one.repair_time + seen_us
+        healthy *= (1.0 - down_us / cycle_us) ** PARTS_PER_CUBE.get(kind, 0)
         failures += one.number / cycle_us
     cubes = config.pod.cubes
     return PodSpan(

@@ -25,6 +25,7 @@ from schemas.messages.sequencer import Tick
 from schemas.messages.transceivers import ModuleReported
 from services.cubes import drain_windows, maintenance
 from services.cubes.cube_health import change_bad_parts, touch
+from services.cubes.heartbeat_times import next_heartbeat_us
 from services.cubes.power_monitoring import (
     next_deferred_us,
     on_host_recovered,
@@ -34,8 +35,6 @@ from services.cubes.power_monitoring import (
 from services.cubes.repair_requests import request_component_repairs, request_cube_repair, request_host_repair
 from services.cubes.state import WORKING_HOST, CubesState, Host, HostHeartbeat
 from shared.basics.errors import InvalidInput
-from shared.basics.keyed_random import draw_index
-from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import cable_hosts
@@ -52,13 +51,6 @@ def due(state: CubesState) -> int | None:
     times_us = [heartbeat.at_us for heartbeat in state.heartbeats.values()]
     times_us += [at_us for at_us in (next_deferred_us(state), maintenance.due_us(state)) if at_us is not None]
     return min(times_us, default=None)
-
-
-def next_heartbeat_us(state: CubesState, number: int) -> int:
-    """The time of the host's next heartbeat. Every host has its own phase."""
-    interval_us = state.config.heartbeat_s * US_PER_S
-    phase_us = draw_index(state.seed, state.host_name(number), "heartbeat phase", 0, interval_us)
-    return state.now_us + interval_us - (state.now_us - phase_us) % interval_us
 
 
 def on_fault_began(state: CubesState, body: FaultBegan, message: Envelope) -> list[Output]:

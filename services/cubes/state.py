@@ -81,13 +81,14 @@ class HostHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HostSilence:
-    """Hosts of a cube that went silent together, within one heartbeat interval of `first`.
+    """Hosts of a cube that went silent since a host of it reported, and whose repair is not requested yet.
 
-    At `until_us` all other hosts have reported or missed. `deferred` are hosts whose repair is not requested
-    yet, because power may be the cause, as (host number, id of the message that changed it).
+    `first` is the first of them; None if the cube's power has come back, and they may report soon. At
+    `until_us` the next other host reports; with power back, every host has reported or missed. `deferred` are
+    (host number, id of the message that changed it).
     """
 
-    first: int
+    first: int | None
     until_us: int
     deferred: tuple[tuple[int, str], ...] = ()
 

@@ -66,7 +66,7 @@ def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
     assert [body for body in emitted if isinstance(body, CubePowerLost)] == [CubePowerLost(cube=2)]
     assert open_requests(bench) == {("cube-power", CUBE)}
     of_hosts = [body for body in emitted if isinstance(body, RepairRequested) and body.kind == "host"]
-    assert len(of_hosts) == 1, "of the first that fell silent, when nobody could know"
+    assert of_hosts == [], "no host reported after the first went silent"
     document = bench.documents["cubes", CUBE]
     assert (document.powered, document.health, document.reasons) == (False, "unhealthy", (CUBE,))
     bench.assert_documents_hold()
@@ -106,6 +106,29 @@ def test_two_hosts_that_fall_silent_together_are_both_requested_within_two_heart
     requests = {m.body.target: m.cause for m in bench.log if isinstance(m.body, RepairRequested)}
     assert requests == causes
     assert bodies(bench.log, CubePowerLost) == []
+
+
+def test_a_broken_host_keeps_its_request_when_its_cube_loses_power_later() -> None:
+    bench = monitored()
+    bench.say(began(HOST, 0), 1)
+    bench.run(2 * HEARTBEAT_US)
+    bench.say(began(CUBE, 1), 3 * HEARTBEAT_US)
+    bench.run(5 * HEARTBEAT_US)
+    assert open_requests(bench) == {("host", HOST), ("cube-power", CUBE)}
+    assert bodies(bench.log, RepairWithdrawn) == []
+
+
+def test_a_host_that_breaks_while_its_cube_loses_power_is_requested_only_after_the_outage() -> None:
+    bench = monitored()
+    bench.say(began(HOST, 0), 1)
+    assert isinstance(bodies(bench.step())[0], HostDown)
+    bench.say(began(CUBE, 1), bench.now_us + 1)
+    bench.run(bench.now_us + HEARTBEAT_US)
+    assert open_requests(bench) == {("cube-power", CUBE)}
+    bench.say(ended(CUBE, 1), 5 * HEARTBEAT_US)
+    bench.run(8 * HEARTBEAT_US)
+    assert open_requests(bench) == {("host", HOST)}
+    bench.assert_documents_hold()
 
 
 def test_an_overheated_cube_stays_in_use_and_is_requested_at_the_first_heartbeat() -> None:

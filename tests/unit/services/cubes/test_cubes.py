@@ -26,7 +26,7 @@ from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.operator import DrainCube, UndrainCube
 from schemas.messages.transceivers import ModuleReported
 from schemas.names import FaultKind
-from services.cubes.logic import next_heartbeat_us
+from services.cubes.heartbeat_times import next_heartbeat_us
 from services.cubes.service import SERVICE
 from shared.basics.units import US_PER_S
 from shared.models.superpod.cables import cable_hosts
@@ -78,15 +78,19 @@ def test_a_host_fault_and_its_end_show_at_the_next_heartbeat() -> None:
     assert bodies(emitted) == [
         HostDown(cube=2, host=3, reason="host"),
         CubeUnhealthy(cube=2, reasons=(HOST,)),
-        RepairRequested(kind="host", target=HOST),
     ]
+    assert {message.cause for message in emitted} == {fault.id}
+    reports = [next_heartbeat_us(bench.state("cubes"), n) for n in range(32, 48) if n != NUMBER]
+    assert bench.due_us() == min(reports), "when the next host of the cube reports"
+    emitted = bench.step()
+    assert bodies(emitted) == [RepairRequested(kind="host", target=HOST)]
     assert {message.cause for message in emitted} == {fault.id}
     assert bench.due_us() is None
     document = bench.documents["cubes", "pod-0/cube-2"]
     assert (document.health, document.reasons, document.changed_us) == ("unhealthy", (HOST,), seen_us)
     assert [(h.host, h.reason) for h in document.hosts if h.state == "down"] == [(3, "host")]
 
-    bench.say(ended(HOST), seen_us + 7)
+    bench.say(ended(HOST), min(reports))
     end = bench.log[-1]
     assert bench.due_us() == seen_us + HEARTBEAT_US
     emitted = bench.step()
@@ -168,7 +172,8 @@ def test_a_silent_host_reports_nothing_of_its_chips() -> None:
     chip = f"{HOST}/chip-0"
     bench.say(began(HOST, 0), 1)
     bench.say(began(chip, 1), 2)
-    assert [type(body) for body in bodies(bench.step())] == [HostDown, CubeUnhealthy, RepairRequested]
+    assert [type(body) for body in bodies(bench.step())] == [HostDown, CubeUnhealthy]
+    assert bodies(bench.step()) == [RepairRequested(kind="host", target=HOST)]
     assert bench.documents["cubes", "pod-0/cube-2"].reasons == (HOST,)
     bench.say(ended(HOST, 0))
     assert bodies(bench.step()) == [
