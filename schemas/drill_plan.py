@@ -46,7 +46,7 @@ SpanUs = Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="simulated m
 Phase = Literal["gate", "method", "settle", "undo", "verify"]
 PHASES: tuple[Phase, ...] = ("gate", "method", "settle", "undo", "verify")
 """In order: the hypothesis before the first step; the steps; the wait for recovery; the end of all that the
-drill began; the hypothesis again."""
+drill began, and the wait for recovery from it; the hypothesis again."""
 
 DrillRequest = (
     InjectFault
@@ -229,8 +229,8 @@ class DrillPlan(Model):
     """A drill, complete. All its times are simulated.
 
     The hypothesis is true for `gate_us` before the first step, or the drill ends without one. `settle_us` is
-    the longest wait for recovery after the last step; after the undo the hypothesis must be true for
-    `verify_us`. Everything that the drill began ends at the latest `lease_us` after its start.
+    the longest wait for recovery after the last step, `undo_us` that after the undo. Then the hypothesis must
+    be true for `verify_us`. Everything that the drill began ends at the latest `lease_us` after its start.
     """
 
     title: Annotated[str, Field(min_length=1, max_length=TITLE_MAX)]
@@ -244,6 +244,7 @@ class DrillPlan(Model):
     limits: Annotated[tuple[PlannedLimit, ...], Field(max_length=20)] = ()
     gate_us: SpanUs
     settle_us: SpanUs
+    undo_us: SpanUs = 0
     verify_us: SpanUs
     lease_us: Annotated[int, Field(gt=0, le=DURATION_US_MAX)]
     expects: Annotated[tuple[ExpectedMessage, ...], Field(max_length=EXPECTED_MAX)] = ()

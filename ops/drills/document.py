@@ -35,6 +35,7 @@ REFUSED = {
     "secrets": "a drill has no secrets; leave it out",
     "controls": "controls run code, and a drill runs none; leave it out",
 }
+AFTER_FIELDS = ("recovers_within", "recovers_after_undo", "holds_for")
 STRATEGIES = ("default", "always", "never", "deviated")
 PAUSE_MAX_S = 31_536_000
 
@@ -295,13 +296,16 @@ def _pauses(source: Field, context: DrillContext) -> tuple[int, int]:
 
 def _phases(fields: Mapping[str, Field]) -> dict[str, int]:
     before = fields["before"].fields(("quiet_for",)) if "before" in fields else {}
-    after = fields["after"].fields(("recovers_within", "holds_for")) if "after" in fields else {}
+    after = fields["after"].fields(AFTER_FIELDS) if "after" in fields else {}
+    settle_us = after["recovers_within"].duration_us(0) if "recovers_within" in after else ext.SETTLE_US
+    undo_us = after["recovers_after_undo"].duration_us(0) if "recovers_after_undo" in after else settle_us
     return {
         "probe_every_us": fields["probe_every"].duration_us()
         if "probe_every" in fields
         else ext.PROBE_EVERY_US,
         "gate_us": before["quiet_for"].duration_us(0) if "quiet_for" in before else 0,
-        "settle_us": after["recovers_within"].duration_us(0) if "recovers_within" in after else ext.SETTLE_US,
+        "settle_us": settle_us,
+        "undo_us": undo_us,
         "verify_us": after["holds_for"].duration_us(0) if "holds_for" in after else ext.VERIFY_US,
         "lease_us": fields["ends_within"].duration_us(),
     }

@@ -3,7 +3,7 @@
 from typing import Any, get_args
 
 from ops.drills.calls import VERBS_MODULE
-from ops.drills.document import PAUSE_MAX_S, STRATEGIES
+from ops.drills.document import AFTER_FIELDS, PAUSE_MAX_S, STRATEGIES
 from ops.drills.extension import WEIGHTS, WINDOW_PATTERN
 from ops.drills.hypothesis import EVENTS
 from ops.drills.verb_table import VERBS, Verb
@@ -165,7 +165,7 @@ def _extension() -> Schema:
             "probe_every": DURATION,
             "before": _object({"quiet_for": DURATION}),
             "during": {"type": "object", "additionalProperties": allowance},
-            "after": _object({"recovers_within": DURATION, "holds_for": DURATION}),
+            "after": _object(dict.fromkeys(AFTER_FIELDS, DURATION)),
             "limits": _object(limits),
             "stop_when": {"type": "array", "items": TEXT},
             "ends_within": DURATION,

@@ -84,7 +84,8 @@ def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None
     run.run(plan.warm_up_us - 1)
     before = None if not pair else _productive_us(run)
     body = RunDrill(plan=plan.drill.plan, seed=plan.seed)
-    until_us = plan.warm_up_us + plan.drill.plan.lease_us + plan.drill.plan.verify_us + AFTER_LEASE_US
+    drill = plan.drill.plan
+    until_us = plan.warm_up_us + drill.lease_us + drill.undo_us + drill.verify_us + AFTER_LEASE_US
     request = LabRequest(plan.warm_up_us, plan.drill.fabric, body, 1)
     run.run(until_us, (request,), lambda: watch.has_ended)
     record = read_drill(watch.messages, None, plants_of(plan.site.fabrics))

@@ -64,7 +64,7 @@ def rehearse(client: Client, plan: DrillPlan, seed: int, fabric: str | None) -> 
     recorder = _Recorder(0)
     request = RunDrill(plan=plan, seed=seed)
     requests = live_requests(site, site.now_us, home, [request])
-    spans_us = plan.gate_us + plan.lease_us + plan.settle_us + plan.verify_us
+    spans_us = plan.gate_us + plan.lease_us + plan.settle_us + plan.undo_us + plan.verify_us
     drive(site, requests, site.now_us + spans_us + AFTER_LEASE_US, [recorder], recorder.is_over)
     if recorder.refusal is not None:
         raise RequestFailed(recorder.refusal)

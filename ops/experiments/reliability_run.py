@@ -316,8 +316,8 @@ def _closed_form_span(config: AnyPodConfig, span_us: int) -> PodSpan:
     """Return the expected figures of one pod.
 
     Each part works for a mean time. It is then down until its repair ends; hosts are first detected by a
-    missed heartbeat, repaired when another host of their cube has reported, and seen as down until a heartbeat
-    after the repair. A cube needs all of its parts.
+    missed heartbeat, repaired when another host of their cube has reported, and seen as down until a
+    heartbeat after the repair. A cube needs all of its parts.
     """
     interval_us = float(config.cubes.heartbeat_s * US_PER_S)
     healthy, failures = 1.0, 0.0

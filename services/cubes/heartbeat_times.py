@@ -1,4 +1,4 @@
-"""Times of the heartbeats of hosts: each has its own phase, so the hosts of a cube report one after the other."""
+"""Times of heartbeats. Every host has its own phase, so the hosts of a cube report one after the other."""
 
 from services.cubes.state import CubesState
 from shared.basics.keyed_random import draw_index

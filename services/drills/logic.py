@@ -180,7 +180,12 @@ def _times(plan: DrillPlan, run: DrillRun) -> list[int | None]:
 
 def _phase_end_us(plan: DrillPlan, run: DrillRun) -> int | None:
     """When a phase with a fixed length is over; None if it has had no reading yet, or has no such length."""
-    spans = {"gate": plan.gate_us, "settle": plan.settle_us, "verify": plan.verify_us}
+    spans = {
+        "gate": plan.gate_us,
+        "settle": plan.settle_us,
+        "undo": plan.undo_us,
+        "verify": plan.verify_us,
+    }
     if run.phase not in spans or not run.has_read:
         return None
     return run.phase_us + spans[run.phase]
@@ -331,12 +336,17 @@ def _go_on(state: DrillsState, number: int, due_us: int, answers: Answers) -> li
     if run.phase == "method":
         return _act(state, number, due_us, answers)
     if run.phase == "settle":
-        lamps = probes.lamps_now(run)
-        has_recovered = run.has_read and all(lamp.verdict == "passed" for lamp in lamps)
-        return begin_undo(state, number) if is_over or has_recovered else []
+        return begin_undo(state, number) if is_over or _has_recovered(run) else []
+    if run.phase == "undo":
+        return _after_undo(state, number)
     if run.phase == "verify" and is_over:
         return _end(state, number)
     return []
+
+
+def _has_recovered(run: DrillRun) -> bool:
+    """Whether the hypothesis was true at the last reading of this phase."""
+    return run.has_read and all(lamp.verdict == "passed" for lamp in probes.lamps_now(run))
 
 
 def _act(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
@@ -368,7 +378,7 @@ def stop(state: DrillsState, number: int, cause: StopCause, reason: str) -> list
         emitted.append(DrillStopped(drill=name, cause=cause, reason=reason))
         run = state.put(number, run, stopped=cause, reason=reason)
         emitted += steps.cancel(state, number)
-    if run.phase in ACTING or run.phase == "verify":
+    if run.phase != "undo" or run.settles_us is None:
         emitted += begin_undo(state, number)
     return emitted
 
@@ -416,9 +426,19 @@ def _settle(state: DrillsState, number: int) -> list[Output]:
             effects[order.effect] = replace(effects[order.effect], ended_us=state.now_us)
     left = tuple(one.name for one in effects if one.ended_us is None)
     state.put(number, run, effects=tuple(effects), left=left)
+    return _after_undo(state, number)
+
+
+def _after_undo(state: DrillsState, number: int) -> list[Output]:
+    """Verify when the site has recovered from the undo, or has had its time for it. After a kill switch the
+    drill ends instead."""
+    run, plan = state.running[number], state.plans[number]
+    if run.settles_us is not None:
+        return []
     if run.skips_verify:
         return _end(state, number)
-    return _begin_phase(state, number, "verify")
+    is_over = state.now_us >= run.phase_us + plan.undo_us
+    return _begin_phase(state, number, "verify") if is_over or _has_recovered(run) else []
 
 
 def _end(state: DrillsState, number: int) -> list[Output]:
