@@ -180,6 +180,8 @@ def _unknown_parameter(config: Any) -> str | None:
     """The first parameter of a fabric that the kernel does not model."""
     if not isinstance(config, AnyPodConfig):
         return f"kind {config.kind} is not a pod"
+    if not config.repairs.technicians:
+        return "repairs.technicians 0: no repair but those of fibre technicians ever starts"
     default = config_model(config.kind)(kind=config.kind)
     for section, fields in config.model_dump().items():
         if section in IRRELEVANT_PARAMETERS:

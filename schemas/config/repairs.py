@@ -40,10 +40,10 @@ class RepairsConfig(RepairShopConfig):
 
     technicians: int = parameter(
         4,
-        "number of repairs in progress at the same time",
+        "number of repairs in progress at the same time; with 0, repairs wait",
         unit="people",
         source="assumption",
-        ge=1,
+        ge=0,
         le=1_000,
     )
     fibre_technicians: int = parameter(
@@ -166,7 +166,7 @@ class RepairsConfig(RepairShopConfig):
         "spare host trays, for hosts and chips; none: unlimited",
         unit="parts",
         source="choice: unlimited",
-        ge=1,
+        ge=0,
         le=10_000,
     )
     link_spares: int | None = parameter(
@@ -174,7 +174,7 @@ class RepairsConfig(RepairShopConfig):
         "spare modules; none: unlimited",
         unit="parts",
         source="choice: unlimited",
-        ge=1,
+        ge=0,
         le=100_000,
     )
     ocs_spares: int | None = parameter(
@@ -182,7 +182,7 @@ class RepairsConfig(RepairShopConfig):
         "spare OCSes, and spare parts of each kind of OCS part; none: unlimited",
         unit="parts",
         source="choice: unlimited",
-        ge=1,
+        ge=0,
         le=1_000,
     )
     spares_lead_days: float = parameter(

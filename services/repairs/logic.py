@@ -66,13 +66,14 @@ def on_tick(state: RepairsState, _tick: Tick, _message: Envelope) -> list[Output
 def on_parameters_changed(state: RepairsState, body: ParametersChanged, _message: Envelope) -> list[Output]:
     """Apply changed parameters to repairs that start from now on.
 
-    With more technicians waiting repairs may start at once. With fewer, surplus technicians finish their
-    current work.
+    With more technicians or spares, waiting repairs may start at once. With fewer technicians, the surplus
+    ones finish their current work.
     """
     changed = body.of("repairs")
     if not changed:
         return []
-    state.config = state.config.model_copy(update=changed)
+    before, state.config = state.config, state.config.model_copy(update=changed)
+    spares.change_stocks(state, before)
     return start_waiting_repairs(state)
 
 

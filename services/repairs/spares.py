@@ -2,9 +2,12 @@
 
 If a stock is limited, a repair takes a part when its work starts, and each used part is ordered again and
 arrives after the lead time. If work turns out to need a part later and none is in stock, it is borrowed and
-the level becomes negative.
+the level becomes negative. A stock that is changed at run time counts the parts in use and on order too.
 """
 
+from collections import Counter
+
+from schemas.config.repairs import RepairShopConfig
 from schemas.names import FaultKind
 from services.repairs.state import Repair, RepairsState
 from shared.basics.units import US_PER_DAY
@@ -70,6 +73,31 @@ def receive(state: RepairsState) -> None:
             state.stock_levels[stock] = _stock_level(state, stock) + 1
 
 
+def change_stocks(state: RepairsState, before: RepairShopConfig) -> None:
+    """Change the levels of the stocks whose sizes differ from those in `before`.
+
+    A stock that becomes limited lacks the parts that are being built in. One that becomes unlimited forgets
+    its level and its orders.
+    """
+    for name in ("host_spares", "link_spares", "ocs_spares"):
+        was: int | None = before.value_or(name, None)
+        size: int | None = state.config.value_or(name, None)
+        if was == size:
+            continue
+        if size is None:
+            state.spares_on_order = tuple(row for row in state.spares_on_order if _parameter(row[1]) != name)
+            for stock in [one for one in state.stock_levels if _parameter(one) == name]:
+                del state.stock_levels[stock]
+        elif was is None:
+            in_use = Counter(stock_of(state, repair) for repair in state.begun.values())
+            taken = {stock: count for stock, count in in_use.items() if stock and _parameter(stock) == name}
+            state.stock_levels |= {stock: size - count for stock, count in taken.items()}
+        else:
+            for stock, level in state.stock_levels.items():
+                if _parameter(stock) == name:
+                    state.stock_levels[stock] = level + size - was
+
+
 def _stock_level(state: RepairsState, stock: str) -> int:
     """The current level; the initial stock until the first part is taken."""
     level = state.stock_levels.get(stock)
@@ -77,8 +105,12 @@ def _stock_level(state: RepairsState, stock: str) -> int:
 
 
 def _initial_stock(state: RepairsState, stock: str) -> int:
-    name = f"{stock}_spares" if stock in ("host", "link") else "ocs_spares"
-    return int(getattr(state.config, name))
+    return int(getattr(state.config, _parameter(stock)))
+
+
+def _parameter(stock: str) -> str:
+    """The parameter that has the size of a stock."""
+    return f"{stock}_spares" if stock in ("host", "link") else "ocs_spares"
 
 
 def _change(state: RepairsState, repair: Repair, by: int) -> None:

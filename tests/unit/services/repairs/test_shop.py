@@ -10,9 +10,11 @@ from pydantic import ValidationError
 
 from ops.invariants.repairs import RepairChecker
 from schemas.config.fabric_configs import CONFIGS
+from schemas.config.parameter import ParameterChange, ParameterValue
 from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.config.repairs import RepairsConfig, RepairShopConfig
 from schemas.messages.cubes import RepairRequested, RepairWithdrawn
+from schemas.messages.failures import ParametersChanged
 from schemas.messages.ocs import OcsPartDown
 from schemas.messages.repairs import (
     BurnInBegun,
@@ -132,6 +134,52 @@ def test_the_part_of_a_cancelled_repair_returns_to_the_shelf() -> None:
     assert len(bodies(bench.log, RepairBegun)) == 1
     emitted = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")))
     assert [type(body) for body in emitted] == [RepairCancelled, RepairBegun]
+    assert_sound(bench)
+
+
+def changed(name: str, was: ParameterValue, value: ParameterValue) -> ParametersChanged:
+    return ParametersChanged(changes=(ParameterChange(name=f"repairs.{name}", value=value, was=was),))
+
+
+def test_repairs_wait_for_a_day_without_technicians() -> None:
+    bench = shop(technicians=4, host_repair_h=6.0)
+    bench.say(changed("technicians", 4, 0), 1)
+    bench.say(repair_request(0), US_PER_HOUR)
+    bench.run(24 * US_PER_HOUR)
+    assert bodies(bench.log, RepairBegun) == []
+    bench.say(changed("technicians", 0, 4), 24 * US_PER_HOUR)
+    assert times(bench, RepairBegun) == [24.0]
+    assert_sound(bench)
+
+
+@pytest.mark.parametrize("size", [None, 3])
+def test_no_repair_starts_while_there_are_no_spares(size: int | None) -> None:
+    """Parts that are being built in count; after the change back the shelf is as before."""
+    bench = shop(technicians=4, host_spares=size, spares_lead_days=2.0, host_repair_h=6.0)
+    bench.say(repair_request(0), US_PER_HOUR)
+    bench.say(changed("host_spares", size, 0), 2 * US_PER_HOUR)
+    bench.say(repair_request(1), 3 * US_PER_HOUR)
+    bench.run(20 * US_PER_DAY)
+    assert times(bench, RepairBegun) == [1.0], "neither the used part nor its replacement is a spare"
+    assert bench.state("repairs").stock_levels == {"host": 0}
+    bench.say(changed("host_spares", 0, size), 20 * US_PER_DAY)
+    assert times(bench, RepairBegun) == [1.0, 480.0]
+    assert bench.state("repairs").stock_levels == ({} if size is None else {"host": size - 1})
+    bench.run(40 * US_PER_DAY)
+    state = bench.state("repairs")
+    assert state.stock_levels.get("host", 0) + len(state.spares_on_order) == (size or 0)
+    assert_sound(bench)
+
+
+def test_orders_of_a_stock_that_became_unlimited_are_forgotten() -> None:
+    bench = shop(technicians=4, host_spares=1, ocs_spares=1, spares_lead_days=2.0, host_repair_h=6.0)
+    for n in range(3):
+        bench.say(repair_request(n), n + 1)
+    bench.run(US_PER_DAY)
+    bench.say(changed("host_spares", 1, None), US_PER_DAY)
+    assert times(bench, RepairBegun) == pytest.approx([0.0, 24.0, 24.0], abs=1e-6)
+    assert bench.state("repairs").spares_on_order == ()
+    bench.run(30 * US_PER_DAY)
     assert_sound(bench)
 
 
