@@ -253,5 +253,10 @@ class DrillPlan(Model):
     schedule: PlannedSchedule | None = Field(default=None, exclude_if=is_none)
     """Only ScheduleDrill reads it; RunDrill runs the drill once."""
 
+    def allowed_us(self, probe: str, phase: Phase) -> int:
+        """How long a probe may be violated in a phase; in the undo, at least while the site may recover."""
+        given_us = sum(one.for_us for one in self.allowances if (one.probe, one.phase) == (probe, phase))
+        return max(given_us, self.undo_us) if phase == "undo" else given_us
+
 
 DrillReason = Annotated[str, Field(min_length=1, max_length=COMMENT_MAX)]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ops.drills.document import Drill
 from ops.drills.score.containment import RunWithout
-from ops.drills.score.drill_record import DrillRecord, read_drill
 from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
 from ops.lab.site_run import SiteRun
@@ -16,6 +15,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import DrillEnded, DrillRefused
 from schemas.messages.scheduler import SliceEvicted
+from services.gateway.explain.drill_record import DrillRecord, read_record
 from services.totals.pod_totals import PodTotals
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
@@ -88,7 +88,7 @@ def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None
     until_us = plan.warm_up_us + drill.lease_us + drill.undo_us + drill.verify_us + AFTER_LEASE_US
     request = LabRequest(plan.warm_up_us, plan.drill.fabric, body, 1)
     run.run(until_us, (request,), lambda: watch.has_ended)
-    record = read_drill(watch.messages, None, plants_of(plan.site.fabrics))
+    record = read_record(enumerate(watch.messages), None, plants_of(plan.site.fabrics))
     without = None
     if pair and record.end is not None and record.phase_us("method") is not None:
         without = _run_without(plan, record, _productive_us(run) - (before or 0))

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ops.drills.score.drill_record import read_drill
 from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import decode
+from services.gateway.explain.drill_record import read_record
 from shared.basics.errors import InvalidInput
 from shared.models.fabric_plants import plant_of
 from shared.models.plant.plant_format import Plant
@@ -30,7 +30,7 @@ def score_log(path: Path, drill: str | None) -> DrillScore:
                 plants[message.fabric] = plant_of(config.kind, config.hardware)
             yield message
 
-    record = read_drill(messages(), drill, plants)
+    record = read_record(enumerate(messages()), drill, plants)
     if not plants:
         raise InvalidInput(f"{path}: does not start with the start of a fabric; must be a whole log")
     return score_drill(record)

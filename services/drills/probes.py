@@ -101,12 +101,6 @@ def counts(found: Mapping[str, int]) -> tuple[CountReading, ...]:
     return tuple(CountReading(what=what, count=count) for what, count in sorted(found.items()))
 
 
-def allowed_us(plan: DrillPlan, probe: str, phase: Phase) -> int:
-    """How long a probe may be violated in a phase; in the undo, at least while the site may recover."""
-    given_us = sum(one.for_us for one in plan.allowances if (one.probe, one.phase) == (probe, phase))
-    return max(given_us, plan.undo_us) if phase == "undo" else given_us
-
-
 def read_lamp(
     lamp: Lamp | None,
     phase: Phase,
@@ -155,7 +149,7 @@ def read_lamps(
         key = (run.phase, probe.name, target)
         before = lamps.get(key)
         reading = answers.get(probe_query(probe, target, run, home), NO_READER)
-        allowed = allowed_us(plan, probe.name, run.phase)
+        allowed = plan.allowed_us(probe.name, run.phase)
         lamp = lamps[key] = read_lamp(before, run.phase, probe, target, allowed, reading, now_us)
         if before is None or before.verdict != lamp.verdict:
             values = lamp.values if lamp.problem is None else (lamp.problem,)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ops.drills.score.drill_record import DrillRecord
 from ops.drills.score.figures import FULL, Figure
 from schemas.envelope import Envelope
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.repairs import RepairOpened
 from schemas.name_parts import fabric_part, is_within
+from services.gateway.explain.drill_record import DrillRecord
 from shared.basics.units import US_PER_HOUR
 from shared.models.faults.fault_reach import affected_ends
 from shared.models.plant.plant_format import Plant
@@ -106,7 +106,7 @@ def _named(body: FaultBegan) -> str:
 
 def _false_alarms(record: DrillRecord, false: list[Envelope]) -> Figure:
     if not false:
-        return Figure("false alarms", FULL, "none", None if record.ended is None else record.ended.id)
+        return Figure("false alarms", FULL, "none", record.end_id)
     names = [opened.body.target for opened in false if isinstance(opened.body, RepairOpened)]
     text = f"{len(false)} repairs of parts that were not broken: {', '.join(names[:3])}"
     helps = "`lightwave why` on this repair: it names the readings that led to it"

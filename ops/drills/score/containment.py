@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from ops.drills.score.advice import advice_for_probe
-from ops.drills.score.drill_record import DrillRecord
 from ops.drills.score.figures import FULL, Figure
 from schemas.drill_plan import Phase, PlannedProbe
-from schemas.messages.drills import DrillDeviated
 from schemas.messages.scheduler import SliceEvicted
+from services.gateway.explain.drill_record import DrillRecord
 from shared.basics.time_format import format_chip_hours, format_gap
 
 
@@ -46,8 +45,8 @@ def _probe(record: DrillRecord, probe: PlannedProbe, phases: tuple[Phase, ...]) 
     measured = {target for target, reading in spans if reading.verdict != "not-measured"}
     deviated = [
         (message, body)
-        for message, body in record.each(DrillDeviated)
-        if body.drill == record.drill and body.probe == probe.name and body.phase in phases
+        for message, body in record.deviations
+        if body.probe == probe.name and body.phase in phases
     ]
     name = f"probe {probe.name}"
     if not measured and not deviated:
@@ -87,7 +86,7 @@ def _limits(record: DrillRecord) -> list[Figure]:
         helps = "a smaller blast radius: fewer targets, or more spare capacity before the drill"
         return [Figure("limits", 0.0, f"stopped: {body.reason}", message.id, helps)]
     allowed = ", ".join(f"{limit.what} at most {limit.at_most}" for limit in record.plan.limits)
-    return [Figure("limits", FULL, f"none exceeded ({allowed or 'stop conditions'})", _end_id(record))]
+    return [Figure("limits", FULL, f"none exceeded ({allowed or 'stop conditions'})", record.end_id)]
 
 
 def _evictions(record: DrillRecord, without: RunWithout | None) -> Figure:
@@ -98,7 +97,7 @@ def _evictions(record: DrillRecord, without: RunWithout | None) -> Figure:
     beyond = max(0, len(found) - before)
     text = f"{len(found)} slices evicted" + ("" if without is None else f", {before} without the drill")
     if beyond <= allowed:
-        return Figure("evictions", FULL, text, _end_id(record))
+        return Figure("evictions", FULL, text, record.end_id)
     helps = "spare cubes: --set scheduler.hot_spares=N, or a recovery policy that allows swaps and routing"
     return Figure("evictions", FULL * (allowed + 1) / (beyond + 1), text, found[-1].id, helps)
 
@@ -120,7 +119,3 @@ def _chip_hours(without: RunWithout | None) -> Figure:
     )
     helps = "spare cubes (--set scheduler.hot_spares=N), or shorter checkpoint intervals"
     return Figure(name, score, text, None, helps if score < FULL - 1.0 else None)
-
-
-def _end_id(record: DrillRecord) -> str | None:
-    return None if record.ended is None else record.ended.id

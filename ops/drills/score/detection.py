@@ -1,12 +1,13 @@
 """Detection: how soon each message came that the document expects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ops.drills.score.advice import advice_for_message
-from ops.drills.score.drill_record import DrillRecord
-from ops.drills.score.figures import Figure, share_of_time
+from ops.drills.score.figures import FULL, Figure, share_of_time
 from schemas.drill_plan import ExpectedMessage
 from schemas.envelope import Envelope
+from services.gateway.explain.drill_record import DrillRecord
 from shared.basics.time_format import format_gap
 
 
@@ -21,6 +22,8 @@ def detection_figures(record: DrillRecord) -> list[Figure]:
             by_type.setdefault(message.type, []).append(message)
     return [
         _figure(record, expected, name, by_type.get(expected.type, []), first_us)
+        if expected.all_of is None
+        else _figure_of_all(record, expected, name, by_type, first_us)
         for expected in record.plan.expects
         for name in _subjects(record, expected)
     ]
@@ -56,6 +59,56 @@ def _figure(
         helps = None if took_us <= expected.within_us else advice_for_message(expected.type)
         return Figure(name, score, f"after {format_gap(took_us)}, allowed {allowed}", deciding.id, helps)
     count = f"{len(found)} of {expected.at_least}" if expected.at_least > 1 else "none"
+    return _missing(record, expected, name, count, first_us)
+
+
+def _figure_of_all(
+    record: DrillRecord,
+    expected: ExpectedMessage,
+    subject: str | None,
+    by_type: Mapping[str, list[Envelope]],
+    first_us: int,
+) -> Figure:
+    """The figure of a message that must follow every message of another type, about the same resource."""
+    name = f"{expected.type} after each {expected.all_of}" + ("" if subject is None else f" of {subject}")
+    before = by_type.get(expected.all_of or "", [])
+    before = [m for m in before if subject is None or subject in record.names_in(m)]
+    if not before:
+        return Figure(name, None, f"no {expected.all_of}")
+    last_of: dict[str, Envelope] = {}
+    """Resource → the last message of the expected type about it."""
+    for message in by_type.get(expected.type, []):
+        last_of |= dict.fromkeys(_subjects_of(record, message), message)
+    order = {message.id: place for place, message in enumerate(record.messages)}
+    followed = [_after(order, m, [last_of.get(about) for about in _subjects_of(record, m)]) for m in before]
+    done = [message for message in followed if message is not None]
+    count = f"{len(done)} of {len(before)}"
+    if len(done) < len(before):
+        figure = _missing(record, expected, name, count, first_us)
+        missing = next(m for m, after in zip(before, followed, strict=True) if after is None)
+        score = None if figure.score is None else FULL * len(done) / len(before)
+        return replace(figure, score=score, message=missing.id)
+    last = max(done, key=lambda message: message.at_us)
+    took_us = last.at_us - first_us
+    text = f"{count}, the last after {format_gap(took_us)}, allowed {format_gap(expected.within_us)}"
+    helps = None if took_us <= expected.within_us else advice_for_message(expected.type)
+    return Figure(name, share_of_time(took_us, expected.within_us), text, last.id, helps)
+
+
+def _subjects_of(record: DrillRecord, message: Envelope) -> list[str]:
+    """The smallest parts that a message is about: a host and not its cube."""
+    names = record.names_in(message) - {message.fabric}
+    return sorted(one for one in names if not any(other.startswith(f"{one}/") for other in names))
+
+
+def _after(order: Mapping[str, int], message: Envelope, found: list[Envelope | None]) -> Envelope | None:
+    """The first of these messages that is later on the log."""
+    return next((one for one in found if one is not None and order[one.id] > order[message.id]), None)
+
+
+def _missing(record: DrillRecord, expected: ExpectedMessage, name: str, count: str, first_us: int) -> Figure:
+    """The figure of messages that did not come; not measured if the drill ended before their time."""
+    allowed = format_gap(expected.within_us)
     if record.end_us - first_us < expected.within_us:
         measured = (
             f"{count} when the drill ended after {format_gap(record.end_us - first_us)}, before {allowed}"

@@ -1,9 +1,10 @@
-"""Recovery: how long after the last step until the hypothesis is true again."""
+"""Recovery: how long after the last step until the hypothesis is true again, or after the undo, if the drill
+still had something to end."""
 
 from ops.drills.score.advice import advice_for_probe
-from ops.drills.score.drill_record import DrillRecord, ProbeKey, Reading
 from ops.drills.score.figures import FULL, Figure, share_of_time
 from schemas.drill_plan import Phase, PlannedProbe
+from services.gateway.explain.drill_record import DrillRecord, ProbeKey, Reading
 from shared.basics.time_format import format_gap
 
 AFTER: tuple[Phase, ...] = ("settle", "undo", "verify")
@@ -25,7 +26,9 @@ def _probe(
     record: DrillRecord, probe: PlannedProbe, rows: list[tuple[ProbeKey, list[Reading]]], since_us: int
 ) -> Figure:
     allowed_us = _allowed_us(record, probe)
-    found = [_resource(probe, target, readings, since_us, allowed_us) for (_, target), readings in rows]
+    found = [
+        _resource(record, probe, target, readings, since_us, allowed_us) for (_, target), readings in rows
+    ]
     measured = [figure for figure in found if figure is not None and figure.score is not None]
     if not measured:
         return Figure(f"probe {probe.name}", None, "not measured", weight=probe.weight)
@@ -38,8 +41,18 @@ def _allowed_us(record: DrillRecord, probe: PlannedProbe) -> int:
     return max([*allowed, 0]) or record.plan.settle_us
 
 
+def _has_undone(record: DrillRecord) -> bool:
+    """Whether the drill ended something itself: then the site could recover only from there on."""
+    return any(order.body.is_undo for order in record.orders.values())
+
+
 def _resource(
-    probe: PlannedProbe, target: str | None, readings: list[Reading], since_us: int, allowed_us: int
+    record: DrillRecord,
+    probe: PlannedProbe,
+    target: str | None,
+    readings: list[Reading],
+    since_us: int,
+    allowed_us: int,
 ) -> Figure | None:
     """The time until a probe was true of a resource for good; None if it was not measured."""
     after = [reading for reading in readings if reading.phase in AFTER and reading.verdict != "not-measured"]
@@ -53,6 +66,9 @@ def _resource(
     violated = [reading for reading in after if reading.verdict == "violated"]
     if not violated:
         return Figure(name, FULL, "true at the last step", last.message, weight=probe.weight)
+    undo_us = record.phase_us("undo")
+    if undo_us is not None and violated[-1].until_us > undo_us and _has_undone(record):
+        since_us, allowed_us = undo_us, max(record.plan.undo_us, allowed_us)
     took_us = violated[-1].until_us - since_us
     back = next(reading for reading in after if reading.since_us >= violated[-1].until_us)
     helps = None if took_us <= allowed_us else advice_for_probe(probe.condition)

@@ -5,10 +5,10 @@ from dataclasses import replace
 from ops.drills.score.attribution import attribution_figures
 from ops.drills.score.containment import RunWithout, containment_figures
 from ops.drills.score.detection import detection_figures
-from ops.drills.score.drill_record import DrillRecord
 from ops.drills.score.figures import CATEGORIES, CategoryScore, DrillScore
 from ops.drills.score.recovery import recovery_figures
 from ops.drills.score.undo import undo_figures
+from services.gateway.explain.drill_record import DrillRecord
 
 
 def score_drill(record: DrillRecord, without: RunWithout | None = None) -> DrillScore:
@@ -21,7 +21,7 @@ def score_drill(record: DrillRecord, without: RunWithout | None = None) -> Drill
         drill=record.drill,
         title=record.plan.title,
         document_sha256=record.plan.document_sha256,
-        seed=record.seed,
+        seed=record.run.seed,
         tags=record.plan.tags,
         status="refused" if record.refused is not None else "running" if end is None else end.status,
         deviated=end is not None and end.deviated,
@@ -44,7 +44,7 @@ def score_drill(record: DrillRecord, without: RunWithout | None = None) -> Drill
 
 def _why_none(record: DrillRecord) -> str | None:
     if record.refused is not None:
-        return f"refused: {getattr(record.refused.body, 'reason', '')}"
+        return f"refused: {record.refused[1].reason}"
     end = record.end
     if end is None:
         return "still running"

@@ -1,19 +1,18 @@
 """Undo: whether everything that the drill began has ended, and the hypothesis is true afterwards."""
 
 from ops.drills.score.containment import probe_figures
-from ops.drills.score.drill_record import DrillRecord
 from ops.drills.score.figures import FULL, Figure
 from schemas.messages.cubes import CubeDrained, CubeUndrained
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+from services.gateway.explain.drill_record import DrillRecord
 
 
 def undo_figures(record: DrillRecord) -> list[Figure]:
     """What has ended, checked with the log and not only with the drill's own report; and the probes."""
-    orders = record.orders()
     begun: dict[str, tuple[str, str | None]] = {}
     """What the drill began → (the message that began it, the one that ended it)."""
     for message in record.messages:
-        order = orders.get(message.cause or "")
+        order = record.orders.get(message.cause or "")
         match message.body:
             case FaultBegan(fault=name) if order is not None:
                 begun[name] = message.id, None
@@ -26,9 +25,9 @@ def undo_figures(record: DrillRecord) -> list[Figure]:
             case ParametersChanged(changes=changes) if order is not None:
                 for change in changes:
                     name = f"{message.fabric} {change.name}"
-                    if order.is_undo and name in begun:
+                    if order.body.is_undo and name in begun:
                         begun[name] = begun[name][0], message.id
-                    elif not order.is_undo:
+                    elif not order.body.is_undo:
                         begun[name] = message.id, None
     left = [*(() if record.end is None else record.end.left)]
     open_ = [name for name, (_, ended) in begun.items() if ended is None]
@@ -44,7 +43,7 @@ def undo_figures(record: DrillRecord) -> list[Figure]:
                 FULL * (1.0 - len(not_ended) / total),
                 f"{total - len(not_ended)} of {total} ended"
                 + (f"; left: {', '.join(not_ended[:5])}" if not_ended else ""),
-                first_left or last_end or (None if record.ended is None else record.ended.id),
+                first_left or last_end or record.end_id,
                 "end it by hand, and report the refusal of its end as a fault of the twin"
                 if not_ended
                 else None,

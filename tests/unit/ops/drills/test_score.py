@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from ops.drills.score.containment import RunWithout
-from ops.drills.score.drill_record import read_drill
 from ops.drills.score.figures import Category, DrillScore, Figure
 from ops.drills.score.score import score_drill
 from schemas.body import Body
@@ -19,7 +18,7 @@ from schemas.drill_plan import (
     PlannedTarget,
 )
 from schemas.envelope import Envelope, enclose
-from schemas.messages.cubes import HostDown
+from schemas.messages.cubes import HostDown, HostUp
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import (
     DrawnTarget,
@@ -34,9 +33,10 @@ from schemas.messages.drills import (
     ProbeChanged,
 )
 from schemas.messages.failures import FaultBegan, FaultEnded
-from schemas.messages.operator import InjectFault
+from schemas.messages.operator import ClearFault, InjectFault
 from schemas.messages.repairs import RepairOpened
 from schemas.messages.scheduler import SliceEvicted
+from services.gateway.explain.drill_record import read_record
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
 from shared.models.fabric_plants import plant_of
@@ -138,7 +138,7 @@ def ended(log: Log, probes: Sequence[str] = ("healthy", "queue"), left: tuple[st
 
 
 def scored(log: Log, without: RunWithout | None = None) -> DrillScore:
-    return score_drill(read_drill(log.messages, None, PLANTS), without)
+    return score_drill(read_record(enumerate(log.messages), None, PLANTS), without)
 
 
 def figure(score: DrillScore, category: Category, name: str) -> Figure:
@@ -191,6 +191,63 @@ def test_a_message_that_still_had_time_when_the_drill_was_stopped_is_not_measure
 
 
 # --- containment --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ups", "expected", "measured"),
+    [
+        ((30, 50), 100.0, "2 of 2, the last after 50m, allowed 55m"),
+        ((30, 110), 50.0, "2 of 2, the last after 1h50m, allowed 55m"),
+        ((30, None), 50.0, "1 of 2 within 55m"),
+        ((5, 50), 50.0, "1 of 2 within 55m"),
+    ],
+    ids=["all in time", "one late", "one missing", "one before it"],
+)
+def test_a_message_that_must_follow_each_of_another_type(
+    ups: tuple[int | None, ...], expected: float, measured: str
+) -> None:
+    """Host 5 and 6 go down after 10 minutes; each must come back."""
+    follows = ExpectedMessage(type="HostUp", all_of="HostDown", within_us=55 * US_PER_MIN)
+    log, _ = begun(PLAN.model_copy(update={"expects": (follows,)}))
+    events: list[tuple[int, Body]] = [(10, HostDown(cube=3, host=host, reason="host")) for host in (5, 6)]
+    events += [
+        (minutes, HostUp(cube=3, host=host)) for host, minutes in zip((5, 6), ups, strict=True) if minutes
+    ]
+    for minutes, body in sorted(events, key=lambda pair: pair[0]):
+        log.add(METHOD + minutes * US_PER_MIN, body)
+    log.messages.sort(key=lambda message: message.at_us)
+    log.add(2 * END, DrillEnded(drill=DRILL, status="completed", deviated=False, left=()))
+    found = figure(scored(log), "detection", "HostUp after each HostDown")
+    assert (found.score, found.measured) == (expected, measured)
+    assert found.message is not None
+    assert (found.helps is None) == (expected == 100.0)
+
+
+def test_recovery_counts_from_the_undo_if_the_drill_ended_its_fault_itself() -> None:
+    log, order = begun(PLAN.model_copy(update={"undo_us": 10 * US_PER_MIN}))
+    fault(log, order)
+    log.add(METHOD, ProbeChanged(drill=DRILL, phase="method", probe="healthy", verdict="violated"))
+    log.add(SETTLE, DrillPhaseBegun(drill=DRILL, phase="settle"))
+    log.add(SETTLE, ProbeChanged(drill=DRILL, phase="settle", probe="healthy", verdict="violated"))
+    log.add(UNDO, DrillPhaseBegun(drill=DRILL, phase="undo"))
+    clear = ClearFault(fault="pod-0/fault-1")
+    log.add(
+        UNDO,
+        DrillOrder(
+            drill=DRILL,
+            step="the-host-dies",
+            fabric=POD,
+            request_type="ClearFault",
+            request=clear,
+            lease_ends_us=END,
+            is_undo=True,
+        ),
+    )
+    log.add(UNDO, ProbeChanged(drill=DRILL, phase="undo", probe="healthy", verdict="violated"))
+    log.add(UNDO + 5, ProbeChanged(drill=DRILL, phase="undo", probe="healthy", verdict="passed"))
+    log.add(END, DrillEnded(drill=DRILL, status="completed", deviated=False, left=()))
+    found = figure(scored(log), "recovery", "probe healthy")
+    assert (found.score, found.measured) == (100.0, "back after 5us, allowed 20m, in the phase undo")
 
 
 def test_a_deviation_in_the_method_costs_containment_by_the_probes_weight() -> None:
@@ -358,7 +415,7 @@ def test_a_refused_drill_has_no_score() -> None:
 
 def test_a_log_without_the_drill() -> None:
     with pytest.raises(InvalidInput, match="the log has no drill"):
-        read_drill([], None, PLANTS)
+        read_record([], None, PLANTS)
     log, _ = begun()
-    with pytest.raises(InvalidInput, match="the log has no pod-0/drill-9; must be one of pod-0/drill-1"):
-        read_drill(log.messages, "pod-0/drill-9", PLANTS)
+    with pytest.raises(InvalidInput, match="the log has no start of 'pod-0/drill-9'; must be one of pod-0/drill-1"):
+        read_record(enumerate(log.messages), "pod-0/drill-9", PLANTS)

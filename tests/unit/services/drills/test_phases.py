@@ -63,8 +63,8 @@ def test_a_drill_goes_through_its_phases_and_undoes_what_it_began() -> None:
     assert [one.drill for one in faults(rig.site).ended.values()] == ["pod-0/drill-0"]
 
 
-def _allowed(phase: Phase, minutes: int) -> Allowance:
-    return Allowance(probe="no-fault", phase=phase, for_us=minutes * MINUTE)
+def _allowed(phase: Phase, minutes: int, probe: str = "no-fault") -> Allowance:
+    return Allowance(probe=probe, phase=phase, for_us=minutes * MINUTE)
 
 
 def test_a_violation_counts_from_one_reading_to_the_next_and_deviates_beyond_its_allowance() -> None:
@@ -99,6 +99,45 @@ def test_the_gate_ends_a_drill_before_its_first_step(reading: SiteReading) -> No
     assert "DrillOrder" not in types(log)
     assert (rig.document().status, rig.document().stopped) == ("cancelled", "gate")
     assert rig.document().steps[0].state == "cancelled"
+
+
+def test_the_hypothesis_is_verified_when_the_site_has_recovered_from_the_undo() -> None:
+    """A host that is repaired by the undo reports at its next heartbeat."""
+    probe = PlannedProbe(name="healthy", condition="count(cubes, health == unhealthy) == 0")
+    step = inject(target="pod-0/cube-2/host-3").model_copy(
+        update={"template": '{"kind": "host", "target": "pod-0/cube-2/host-3"}'}
+    )
+    phases_allowed: tuple[Phase, ...] = ("method", "settle")
+    allowances = tuple(_allowed(phase, 60, "healthy") for phase in phases_allowed)
+    phases = {}
+    for undo_us in (0, 10 * MINUTE):
+        rig = DrillRig()
+        log = rig.drill(plan(step, wait(5), undo_us=undo_us, probes=(probe,), allowances=allowances))
+        at = {m.body.phase: m.at_us for m in log if m.type == "DrillPhaseBegun"}
+        ended = next(m for m in log if m.type == "DrillEnded")
+        phases[undo_us] = (at["verify"] - at["undo"], ended.at_us - at["verify"], ended.body.deviated)
+    assert phases[0] == (1, 3 * MINUTE + 1, True)
+    took_us, verified_us, deviated = phases[10 * MINUTE]
+    assert 0 < took_us <= 2 * MINUTE, "not all of the time"
+    assert (verified_us, deviated) == (3 * MINUTE, False)
+
+
+def test_a_kill_switch_ends_the_recovery_from_the_undo_at_once() -> None:
+    rig = DrillRig()
+    broken = PlannedProbe(name="never", condition="count(cubes, health == unhealthy) > 99")
+    before: tuple[Phase, ...] = ("gate", "method", "settle")
+    made = plan(
+        *(inject(), wait(5)),
+        probes=(broken,),
+        gate_us=0,
+        undo_us=60 * MINUTE,
+        allowances=tuple(_allowed(phase, 60, "never") for phase in before),
+    )
+    kill = StopAllDrills(fabric="pod-0", reason="x", hold=False)
+    log = rig.run(60 * MINUTE, (MINUTE, RunDrill(plan=made)), (30 * MINUTE, kill))
+    assert rig.document().status is not None
+    ended = next(m for m in log if m.type == "DrillEnded")
+    assert ended.at_us <= 30 * MINUTE + 1
 
 
 def test_a_stop_condition_ends_the_method_and_undoes() -> None:
