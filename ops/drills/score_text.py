@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ops.drills.lab_runs import LabScore, intervals, shares
-from ops.drills.score.figures import CATEGORIES, DrillScore, weighted_mean
+from ops.drills.score.figures import CATEGORIES, DrillScore
 from ops.report.intervals import ReportFields, interval_json
 from ops.report.tables import text_table
 from shared.basics.json_types import JsonObject
@@ -88,8 +88,8 @@ def runs_text(runs: Sequence[LabScore]) -> str:
     """Scores over seeds: a row for each seed, then means and shares with their 95 % intervals."""
     if len(runs) == 1:
         return score_text(runs[0].score)
-    rows = [(run.seed, run.score.status, run.score.deviated, *_category_cells(run.score)) for run in runs]
-    lines = [text_table(("SEED", "STATUS", "DEVIATED", *_HEADINGS), rows), ""]
+    rows = [(run.seed, run.score.status, run.score.deviated, *category_cells(run.score)) for run in runs]
+    lines = [text_table(("SEED", "STATUS", "DEVIATED", *HEADINGS), rows), ""]
     for category, one in intervals([run.score for run in runs]).items():
         text = "not measured" if one is None else f"{one.value:.1f} ± {one.half_width:.1f}"
         lines.append(
@@ -100,33 +100,11 @@ def runs_text(runs: Sequence[LabScore]) -> str:
     return "\n".join(lines)
 
 
-def suite_text(rows: Sequence[tuple[str, str, DrillScore | None]]) -> str:
-    """The table of a suite from (name, age, score), the mean of each category, and what would have helped."""
-    table = [
-        (name, "never run" if score is None else score.status, score and score.deviated, age, *_cells(score))
-        for name, age, score in rows
-    ]
-    lines = [text_table(("DRILL", "STATUS", "DEVIATED", "AGE", *_HEADINGS), table), ""]
-    for category in CATEGORIES:
-        found = [score.of(category) for _, _, score in rows if score is not None]
-        mean = weighted_mean([(one.score, one.weight) for one in found if one is not None])
-        lines.append(f"{category}: {shown(mean)}")
-    for name, _, score in rows:
-        for one in score.categories if score is not None else ():
-            for figure in one.figures:
-                if figure.helps is not None:
-                    lines.append(f"{name}: {one.category}, {figure.name} ({figure.measured}): {figure.helps}")
-    return "\n".join(lines)
+HEADINGS = tuple(category.upper() for category in CATEGORIES)
 
 
-_HEADINGS = tuple(category.upper() for category in CATEGORIES)
-
-
-def _cells(score: DrillScore | None) -> list[str]:
-    return [shown(None)] * len(CATEGORIES) if score is None else _category_cells(score)
-
-
-def _category_cells(score: DrillScore) -> list[str]:
+def category_cells(score: DrillScore) -> list[str]:
+    """The score of each category."""
     return [shown(one.score if (one := score.of(category)) else None) for category in CATEGORIES]
 
 

@@ -1,6 +1,7 @@
 """The scores of a suite, and the file that keeps them: which drills never ran, and which are stale."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import orjson
 
 from ops.drills.document import read_drill
 from ops.drills.lab_runs import run_lab_drills
-from ops.drills.score.figures import CategoryScore, DrillScore, Figure
+from ops.drills.score.figures import CATEGORIES, Category, CategoryScore, DrillScore, Figure, weighted_mean
 from ops.drills.score_text import score_json
 from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
 from shared.basics.checks import closest_match_hint
@@ -24,17 +25,51 @@ PASSED, STALE, FAILED, NEVER = 100.0, 75.0, 50.0, 0.0
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
-    """A document of a suite and its last score; `age` is in words. `points` are Gremlin's."""
+    """A document of a suite and its last score; `age` is in words. `points` are Gremlin's. Stale is a score
+    that is older than a month, or of another text of the document."""
 
     name: str
+    tags: tuple[str, ...]
     age: str
+    is_stale: bool
     points: float
     score: DrillScore | None
 
     def json(self) -> JsonObject:
         """The row as JSON."""
         found = None if self.score is None else score_json(self.score)
-        return {"name": self.name, "age": self.age, "points": self.points, "score": found}
+        return {
+            "name": self.name,
+            "class": class_of(self),
+            "age": self.age,
+            "stale": self.is_stale,
+            "points": self.points,
+            "score": found,
+        }
+
+
+def class_of(row: SuiteRow) -> str:
+    """The class of a drill, from its tag `class/NAME`."""
+    return next((tag.removeprefix("class/") for tag in row.tags if tag.startswith("class/")), "other")
+
+
+def category_means(rows: Sequence[SuiteRow]) -> dict[Category, float | None]:
+    """The mean score of each category by its weight, over the drills that have one."""
+    means: dict[Category, float | None] = {}
+    for category in CATEGORIES:
+        found = [row.score.of(category) for row in rows if row.score is not None]
+        means[category] = weighted_mean([(one.score, one.weight) for one in found if one is not None])
+    return means
+
+
+def suite_json(rows: Sequence[SuiteRow]) -> JsonObject:
+    """The report of a suite as JSON."""
+    return {
+        "drills": [row.json() for row in rows],
+        "categories": {**category_means(rows)},
+        "never_run": [row.name for row in rows if row.score is None],
+        "stale": [row.name for row in rows if row.is_stale],
+    }
 
 
 def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: int) -> list[SuiteRow]:
@@ -58,11 +93,12 @@ def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: i
 
 
 def _row(path: Path, settings: LabSettings, kept: Any) -> SuiteRow:
+    plan = read_drill(path, settings.variables).plan
     if kept is None:
-        return SuiteRow(path.stem, "never", NEVER, None)
+        return SuiteRow(path.stem, plan.tags, "never", is_stale=False, points=NEVER, score=None)
     score = _score(kept["score"])
     days = (time.time() - kept["ran_s"]) / 86_400
-    is_changed = score.document_sha256 != read_drill(path, settings.variables).plan.document_sha256
+    is_changed = score.document_sha256 != plan.document_sha256
     is_stale = is_changed or days * 86_400 > STALE_S
     age = (
         f"{days:.0f} days"
@@ -70,7 +106,8 @@ def _row(path: Path, settings: LabSettings, kept: Any) -> SuiteRow:
         + (": the document changed" if is_changed else "")
     )
     passed = score.status == "completed" and not score.deviated
-    return SuiteRow(path.stem, age, (STALE if is_stale else PASSED) if passed else FAILED, score)
+    points = (STALE if is_stale else PASSED) if passed else FAILED
+    return SuiteRow(path.stem, plan.tags, age, is_stale=is_stale, points=points, score=score)
 
 
 def _read(file: Path | None) -> dict[str, Any]:

@@ -164,11 +164,17 @@ def _plan_text(drill: "Drill", could: dict[str, list[str]]) -> str:
 
     plan = drill.plan
     parts = [f"{plan.title} ({drill.fabric})"]
-    longest = plan.gate_us + method_us(plan) + plan.settle_us + plan.undo_us + plan.verify_us
+    spans = {
+        "gate": plan.gate_us,
+        "method": method_us(plan),
+        "recovery": plan.settle_us,
+        "recovery after the undo": plan.undo_us,
+        "verification": plan.verify_us,
+    }
     parts.append(
-        f"takes at most {format_duration(longest)}: gate {format_duration(plan.gate_us)}, method "
-        f"{format_duration(method_us(plan))}, recovery {format_duration(plan.settle_us)}, recovery after the "
-        f"undo {format_duration(plan.undo_us)}, verification {format_duration(plan.verify_us)}; everything has ended after {format_duration(plan.lease_us)}"
+        f"takes at most {format_duration(sum(spans.values()))}: "
+        + ", ".join(f"{name} {format_duration(span_us)}" for name, span_us in spans.items())
+        + f"; everything has ended after {format_duration(plan.lease_us)}"
     )
     if plan.targets:
         rows = []

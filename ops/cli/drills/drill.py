@@ -80,7 +80,7 @@ app.command("schema", epilog=examples("drill schema", "drill schema --out drill.
 )
 app.command("verbs", epilog=examples("drill verbs", "drill verbs -o json"))(documents.verbs)
 app.command(
-    "score", epilog=examples("drill score drill.jsonl.zst", "drill score month.jsonl --drill pod-0/drill-3")
+    "score", epilog=examples("drill score pod-0/drill-3", "drill score month.jsonl.zst --drill pod-0/drill-3")
 )(lab.score)
 app.command(
     "suite", epilog=examples("drill suite --jobs 2 --scores scores.json", "drill suite --only no-fault")

@@ -9,30 +9,52 @@ from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE, OUT_FILE
 from ops.cli.common.progress import ProgressLine
+from shared.basics.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from ops.drills.score.figures import DrillScore
     from ops.drills.suite_plan import LabSettings
 
 Jobs = Annotated[int, typer.Option(min=1, max=64, help="number of worker processes")]
 
 
 def score(
-    log: Annotated[Path, typer.Argument(click_type=FILE, metavar="LOG", help="a log file, also .zst or .gz")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DRILL",
+            help="a drill of the twin, such as pod-0/drill-3; its journal, a .json file; or a log file, also "
+            ".zst or .gz",
+        ),
+    ],
     drill: Annotated[
         str | None,
-        typer.Option("--drill", metavar="DRILL", help="such as pod-0/drill-3, if there are several"),
+        typer.Option("--drill", metavar="DRILL", help="of a log file with several, such as pod-0/drill-3"),
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """Score a drill from the log of its site.
+    """Score a drill from the log of its site: that of the twin, or a file.
 
     It compares the drill with the true faults. Each figure names the message that decided it.
     """
-    from ops.drills.log_score import score_log
     from ops.drills.score_text import score_json, score_text
 
-    found = score_log(log, drill)
+    found = _score(source, drill)
     show(score_json(found), output, lambda: score_text(found))
+
+
+def _score(source: str, drill: str | None) -> "DrillScore":
+    from ops.client.http_client import Client
+    from ops.drills.log_score import score_log
+    from ops.drills.twin_score import NAME, journal_record, score_twin
+
+    is_name = NAME.fullmatch(source) is not None
+    record = None if is_name else journal_record(Path(source))
+    if not is_name and record is None:
+        return score_log(Path(source), drill)
+    if drill is not None:
+        raise InvalidInput("--drill: only a log file has several drills; leave it out")
+    return score_twin(Client(), source if record is None else str(record["drill"]), record)
 
 
 def suite(
@@ -62,12 +84,12 @@ def suite(
     With `--scores`, earlier scores are kept for documents that do not run now; `--no-run` shows which have
     never run, and which ran another document or longer ago than 30 days.
     """
-    from ops.drills.score_text import suite_text
     from ops.drills.suite_plan import STANDARD
-    from ops.drills.suite_scores import suite_scores
+    from ops.drills.suite_scores import suite_json, suite_scores
+    from ops.drills.suite_text import suite_text
 
     rows = suite_scores(folder or STANDARD, scores, tuple(only or ()), jobs if run else 0)
-    show([row.json() for row in rows], output, lambda: suite_text([(r.name, r.age, r.score) for r in rows]))
+    show(suite_json(rows), output, lambda: suite_text(rows))
 
 
 def run_in_lab(file: Path, settings: "LabSettings", seeds: range, jobs: int, output: str) -> bool:

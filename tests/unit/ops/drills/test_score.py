@@ -1,12 +1,21 @@
 """The score of a drill, on hand-made logs."""
 
+import json
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from ops.drills.document import read_drill
 from ops.drills.score.containment import RunWithout
 from ops.drills.score.figures import Category, DrillScore, Figure
 from ops.drills.score.score import score_drill
+from ops.drills.score_text import score_json
+from ops.drills.suite_plan import STANDARD
+from ops.drills.suite_scores import suite_json, suite_scores
+from ops.drills.suite_text import suite_text
 from schemas.body import Body
 from schemas.config.pods import PodConfig
 from schemas.drill_plan import (
@@ -417,5 +426,36 @@ def test_a_log_without_the_drill() -> None:
     with pytest.raises(InvalidInput, match="the log has no drill"):
         read_record([], None, PLANTS)
     log, _ = begun()
-    with pytest.raises(InvalidInput, match="the log has no start of 'pod-0/drill-9'; must be one of pod-0/drill-1"):
+    with pytest.raises(InvalidInput, match="no start of 'pod-0/drill-9'; must be one of pod-0/drill-1"):
         read_record(enumerate(log.messages), "pod-0/drill-9", PLANTS)
+
+
+def test_a_suite_shows_classes_and_what_never_ran_or_is_stale(tmp_path: Path) -> None:
+    for name in ("fresh", "changed", "new"):
+        document = (STANDARD / "no-fault.yaml").read_text().replace("No fault at all", name)
+        (tmp_path / f"{name}.yaml").write_text(document)
+    kept = {}
+    for name in ("fresh", "changed"):
+        log, order = begun()
+        fault(log, order)
+        opened(log, METHOD, target="pod-0/cube-9")
+        ended(log)
+        plan = read_drill(tmp_path / f"{name}.yaml").plan
+        sha256 = plan.document_sha256 if name == "fresh" else "0" * 64
+        score = replace(scored(log), document_sha256=sha256)
+        kept[name] = {"ran_s": time.time(), "score": score_json(score)}
+    scores = tmp_path / "scores.txt"
+    scores.write_text(json.dumps({"scores": kept}))
+    rows = suite_scores(tmp_path, scores, (), 0)
+    assert [(row.name, row.points, row.is_stale) for row in rows] == [
+        ("changed", 75.0, True),
+        ("fresh", 100.0, False),
+        ("new", 0.0, False),
+    ]
+    report = suite_json(rows)
+    assert (report["never_run"], report["stale"]) == (["new"], ["changed"])
+    text = suite_text(rows)
+    assert "never run: new\nstale: changed\nwhat would have helped:\n" in text
+    (total,) = [line.split() for line in text.splitlines() if line.startswith("all ")]
+    assert total[:3] == ["all", "3", "58"]
+    assert "attribution, precision (0 of 1 repairs" in text

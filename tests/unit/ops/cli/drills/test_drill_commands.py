@@ -59,6 +59,14 @@ def test_run_watch_report_and_export(twin: DrivenTwin, tmp_path: Path) -> None:
         assert run_forked(["drill", "watch", "pod-0/drill-0"], here).returncode == DEVIATED
         journal = json.loads(run_forked(["drill", "journal", "pod-0/drill-0"], here).stdout)
         assert (journal["deviated"], journal["lightwave"]["asked_by"]) == (True, "alice")
+        found = json.loads(run_forked(["drill", "score", "pod-0/drill-0", "-o", "json"], here).stdout)
+        assert (found["drill"], found["deviated"], len(found["categories"])) == ("pod-0/drill-0", True, 5)
+        kept = tmp_path / "journal.json"
+        kept.write_text(json.dumps(journal))
+        assert json.loads(run_forked(["drill", "score", str(kept), "-o", "json"], here).stdout) == found
+        kept.write_text(json.dumps(journal | {"lightwave": journal["lightwave"] | {"seed": 8}}))
+        other = run_forked(["drill", "score", str(kept)], here)
+        assert (other.returncode, "has seed 8, and that of the twin 7" in other.stderr) == (USAGE, True)
         xml, page, out = (str(tmp_path / name) for name in ("r.xml", "r.html", "again.json"))
         reported = run_forked(["drill", "report", "pod-0/drill-0", "--junit", xml, "--html", page], here)
         assert reported.returncode == 0, reported.stderr
