@@ -66,7 +66,7 @@ def suite_json(rows: Sequence[SuiteRow]) -> JsonObject:
     """The report of a suite as JSON."""
     return {
         "drills": [row.json() for row in rows],
-        "categories": {**category_means(rows)},
+        "categories": {str(name): mean for name, mean in category_means(rows).items()},
         "never_run": [row.name for row in rows if row.score is None],
         "stale": [row.name for row in rows if row.is_stale],
     }
