@@ -58,4 +58,6 @@ def _rows(state: FailuresState) -> Iterator[ParameterRow]:
             commissioned=row.commissioned,
             changed_us=row.changed_us,
             changed_by=row.cause,
+            drill=None if name not in state.leases else state.leases[name].drill,
+            expires_us=None if name not in state.leases else state.leases[name].ends_us,
         )

@@ -20,7 +20,7 @@ from services.failures.hazards import (
     hazard_classes,
     is_spared,
 )
-from services.failures.parameter_changes import on_set_parameters
+from services.failures.parameter_changes import end_leases, on_drill_sets
 from services.failures.state import ACTIVE_MAX, EndedFault, EndedHow, FailuresState, FaultRecord, rekey
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
@@ -37,15 +37,17 @@ PLANNED_COMMENT = "recorded"
 
 
 def due(state: FailuresState) -> int | None:
-    """The time of the next spontaneous or recorded fault, or expiry."""
+    """The time of the next spontaneous or recorded fault, or the next end of a fault or lease."""
     begin = [hazard.next_us for hazard in state.hazards.values() if hazard.next_us is not None]
     expire = [fault.expires_us for fault in state.active.values() if fault.expires_us is not None]
     recorded = [] if state.next_planned_us is None else [state.next_planned_us]
-    return min(begin + expire + recorded, default=None)
+    leased = [lease.ends_us for lease in state.leases.values()]
+    return min(begin + expire + recorded + leased, default=None)
 
 
 def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output]:
-    """Expire faults first, then begin the ones that are due: recorded ones, then those of hazards."""
+    """Expire faults and leases first, then begin the faults that are due: recorded ones, then those of
+    hazards."""
     expired = sorted(
         (fault.expires_us, number)
         for number, fault in state.active.items()
@@ -54,6 +56,7 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
     emitted: list[Output] = [
         CausedBy(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
     ]
+    emitted += end_leases(state)
     emitted += _begin_planned(state, message)
     for kind in hazard_classes():
         emitted += _strike(state, kind, message)
@@ -132,7 +135,7 @@ def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[O
 
 def on_drill_order(state: FailuresState, body: DrillOrder, message: Envelope) -> list[Output]:
     """Handle a drill's order as an operator's request. A fault that it injects has expired when the drill's
-    lease ends, even if nobody ends it."""
+    lease ends, even if no undo ends it, and a parameter has its value before."""
     request = body.request
     if isinstance(request, InjectFault):
         lease_us = max(1, body.lease_ends_us - state.now_us)
@@ -141,7 +144,7 @@ def on_drill_order(state: FailuresState, body: DrillOrder, message: Envelope) ->
     if isinstance(request, ClearFault):
         return on_clear(state, request, message)
     if isinstance(request, SetParameters):
-        return on_set_parameters(state, request, message)
+        return on_drill_sets(state, body, request, message)
     return []
 
 

@@ -80,6 +80,17 @@ class ChangedParameter:
     cause: str
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterLease:
+    """A drill has changed a parameter, whose value `was` comes back at `ends_us` at the latest. `cause` is
+    the id of its last order that changed it."""
+
+    was: ParameterValue
+    drill: str
+    cause: str
+    ends_us: int
+
+
 @dataclass
 class FailuresState(State):
     """State of the faults of one fabric."""
@@ -112,6 +123,8 @@ class FailuresState(State):
     """Levels of the rates at the last change of seeds, by class."""
     parameters: dict[str, ChangedParameter] = field(default_factory=dict)
     """Parameters that differ from those at commissioning."""
+    leases: dict[str, ParameterLease] = field(default_factory=dict)
+    """Parameters that drills have changed for a while."""
     changes: int = 0
     """Number of changes so far."""
     rates: FailureRates | None = field(default=None, metadata=TRANSIENT, compare=False)
