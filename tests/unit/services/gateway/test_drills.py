@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
+from schemas.registry import decode
 from services.gateway.http.access.caller import Caller, Role
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from shared.basics.units import US_PER_S
+from tests.support.drill_runs import check_counts
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, check_sentence, get
 
 pytestmark = pytest.mark.integration
@@ -85,6 +88,14 @@ def test_a_drill_from_its_start_to_its_journal(twin: DrivenTwin) -> None:
     deviated = {(probe["phase"], probe["probe"]) for probe in record["probes"] if probe["deviated"]}
     assert ("method", "all-up") in deviated
     assert ("gate", "all-up") not in deviated
+
+
+def test_probes_compare_what_the_gateway_shows(twin: DrivenTwin) -> None:
+    client = twin.client()
+    name = start(client)
+    twin.advance(1.2)
+    log = [decode(orjson.dumps(message)) for message in twin.messages()]
+    assert check_counts(log, name, lambda query: get(client, query), "ocs?fabric=pod-0&where=state!=up") >= 5
 
 
 def test_stop_one_drill(twin: DrivenTwin) -> None:
