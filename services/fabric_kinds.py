@@ -254,6 +254,13 @@ def by_kind(name: str) -> dict[str, AnyService]:
     return {kind: service for kind, services in FLEET.items() for service in services if service.name == name}
 
 
+_VIEWS: "dict[str, tuple[FabricKind, FabricView]]" = {}
+"""Kind of fabric → its row and view. They are made once, because every Tick of a drill needs them."""
+
+
 def fabric_views() -> "dict[str, FabricView]":
     """How the gateway shows each kind of fabric, with the requests that its services handle."""
-    return {name: replace(kind.view(), requests=kind.requests) for name, kind in FABRIC_KINDS.items()}
+    for name, kind in FABRIC_KINDS.items():
+        if name not in _VIEWS or _VIEWS[name][0] is not kind:
+            _VIEWS[name] = kind, replace(kind.view(), requests=kind.requests)
+    return {name: _VIEWS[name][1] for name in FABRIC_KINDS}

@@ -48,22 +48,37 @@ def read_site(
     """The answers to queries about a quiet site, in their order. `views` is how each kind of fabric is
     shown. A query that cannot be answered has a problem in place of an answer.
 
-    Answers that follow from documents alone are kept in `site.remembered`, and used again until a service
-    that has such documents reads a message."""
-    twin = ports_of(site, views)
-    versions = {one.source: one.version for one in site.instances if one.service.queries is None}
-    return tuple(_kept_answer(site, twin, query, views, versions) for query in queries)
+    Answers that follow from documents alone are kept in `site.remembered`, and used again until one of these
+    documents changes."""
+    remembered = _remembered_of(site)
+    twin = ports_of(site, views, remembered.documents)
+    return tuple(_kept_answer(site, twin, query, views, remembered) for query in queries)
 
 
 @dataclass(frozen=True, slots=True)
 class _KeptAnswer:
-    """An answer, the versions of the services then, and what it read of services that read the site: their
-    versions rise at every reading."""
+    """An answer, and what it was read from: (fabric, kind) → number of changes of these documents so far,
+    configurations, and which fabrics there were."""
 
     reading: SiteReading
-    versions: Mapping[str, int]
-    own_documents: Mapping[tuple[str, str], Mapping[str, bytes]]
-    """(fabric, kind) → the documents of services with queries."""
+    changes: Mapping[tuple[str, str], int]
+    configs: Mapping[str, FabricConfig]
+    fabrics: Mapping[str, bool]
+    """Fabric → whether it has retired."""
+
+
+@dataclass(slots=True)
+class _Remembered:
+    """What is kept of a site between two readings."""
+
+    answers: dict[SiteQuery, _KeptAnswer] = field(default_factory=dict)
+    documents: dict[tuple[str, str], "_KindDocuments"] = field(default_factory=dict)
+    """By (fabric, kind)."""
+
+
+def _remembered_of(site: Site) -> _Remembered:
+    found: _Remembered = site.remembered.setdefault("readings", _Remembered())
+    return found
 
 
 def _kept_answer(
@@ -71,23 +86,25 @@ def _kept_answer(
     twin: TwinPorts,
     query: SiteQuery,
     views: Mapping[str, FabricView],
-    versions: Mapping[str, int],
+    remembered: _Remembered,
 ) -> SiteReading:
-    kept: _KeptAnswer | None = site.remembered.get(query)
+    documents = cast(_SiteDocuments, twin.documents)
+    kept = remembered.answers.get(query)
     if (
         kept is not None
-        and kept.versions == versions
-        and all(_own_documents(site, *place) == rows for place, rows in kept.own_documents.items())
+        and kept.fabrics == documents.retired
+        and all(documents.fresh(*place).changes == number for place, number in kept.changes.items())
+        and all(documents.config(fabric) == config for fabric, config in kept.configs.items())
     ):
         return kept.reading
-    documents = cast(_SiteDocuments, twin.documents)
-    documents.read.clear()
+    documents.forget_reads()
     reading = _answer(site, twin, query, views)
     if _follows_from_documents(twin, query):
-        if len(site.remembered) >= REMEMBERED_MAX:
-            site.remembered.clear()
-        own = {place: _own_documents(site, *place) for place in documents.read}
-        site.remembered[query] = _KeptAnswer(reading, versions, own)
+        if len(remembered.answers) >= REMEMBERED_MAX:
+            remembered.answers.clear()
+        changes = {place: documents.fresh(*place).changes for place in documents.read}
+        configs = dict(documents.read_configs)
+        remembered.answers[query] = _KeptAnswer(reading, changes, configs, documents.retired)
     return reading
 
 
@@ -103,15 +120,14 @@ def _follows_from_documents(twin: TwinPorts, query: SiteQuery) -> bool:
     return True
 
 
-def _own_documents(site: Site, fabric: str, kind: str) -> dict[str, bytes]:
-    """The documents of a kind of the services with queries."""
-    return dict(_rendered(fabric, kind, (one for one in site.instances if one.service.queries)))
-
-
-def ports_of(site: Site, views: Mapping[str, FabricView]) -> TwinPorts:
+def ports_of(
+    site: Site,
+    views: Mapping[str, FabricView],
+    rendered: "dict[tuple[str, str], _KindDocuments] | None" = None,
+) -> TwinPorts:
     """A site as a twin of which only the present is read. The ports of a log, of requests and of
-    telemetry are not there."""
-    documents = _SiteDocuments(site)
+    telemetry are not there. `rendered` keeps documents for the next time."""
+    documents = _SiteDocuments(site, {} if rendered is None else rendered)
     nothing = cast(Any, None)
     return TwinPorts(
         about=cast(TwinInfo, nothing),
@@ -248,27 +264,68 @@ def _slices(row: FabricRow) -> dict[str, int]:
 # --- ports --------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _SiteDocuments:
-    """A `DocumentReader` that renders the documents of a site, each kind when it is first read."""
+@dataclass(slots=True)
+class _KindDocuments:
+    """The documents of a kind of a fabric as they were last rendered, by service. `changes` counts how often
+    one differed from before."""
 
-    site: Site
-    _kinds: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
-    read: set[tuple[str, str]] = field(default_factory=set)
-    """(fabric, kind) of the documents that were read since it was emptied."""
+    versions: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    changes: int = 0
+
+    def refresh(self, instances: Iterable[ServiceInstance], kind: str, versions: Mapping[str, int]) -> None:
+        """Render the documents of services that have read a message since."""
+        for instance in instances:
+            source, state = instance.source, instance.state
+            if state is None or self.versions.get(source) == versions[source]:
+                continue
+            self.versions[source] = versions[source]
+            part = dict(_rendered(instance, kind))
+            if part != self.parts.get(source, {}):
+                self.parts[source] = part
+                self.changes += 1
+
+
+class _SiteDocuments:
+    """A `DocumentReader` of a site that stands still. It renders each kind when it is first read, of services
+    that have changed since the last time."""
+
+    def __init__(self, site: Site, rendered: dict[tuple[str, str], _KindDocuments]) -> None:
+        self.site = site
+        self.retired = {fabric: site.has_retired(fabric) for fabric in site.fabrics}
+        self.read: set[tuple[str, str]] = set()
+        """(fabric, kind) of the documents that were read since `forget_reads`."""
+        self.read_configs: dict[str, FabricConfig] = {}
+        self._rendered = rendered
+        self._versions = {one.source: one.version for one in site.instances}
+        self._fresh: set[tuple[str, str]] = set()
+
+    def forget_reads(self) -> None:
+        self.read.clear()
+        self.read_configs.clear()
+
+    def fresh(self, fabric: str, kind: str) -> _KindDocuments:
+        """The documents of a kind as they are now."""
+        found = self._rendered.get((fabric, kind))
+        if found is None:
+            found = self._rendered[fabric, kind] = _KindDocuments()
+        if (fabric, kind) not in self._fresh:
+            own = (one for one in self.site.instances if one.fabric == fabric)
+            found.refresh(own, kind, self._versions)
+            self._fresh.add((fabric, kind))
+        return found
 
     def fabrics(self) -> dict[str, FabricPlace]:
         return {fabric: self._place(fabric) for fabric in self.site.fabrics}
 
     def _place(self, fabric: str) -> FabricPlace:
-        retired_us = self.site.now_us if self.site.has_retired(fabric) else None
+        retired_us = self.site.now_us if self.retired[fabric] else None
         return FabricPlace(0, self.site.name, self.config(fabric).kind, retired_us)
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         self.read.add((fabric, kind))
-        if (fabric, kind) not in self._kinds:
-            self._kinds[fabric, kind] = dict(_rendered(fabric, kind, self.site.instances))
-        return self._kinds[fabric, kind]
+        parts = self.fresh(fabric, kind).parts.values()
+        return {name: row for part in parts for name, row in part.items()}
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         return self.all(fabric, kind).get(name)
@@ -276,6 +333,7 @@ class _SiteDocuments:
     def config(self, fabric: str) -> FabricConfig:
         """The configuration of a fabric with all changes; KeyError if there is no such fabric."""
         found: FabricConfig = vars(self.site.instance(fabric, "failures").state)["current_config"]
+        self.read_configs[fabric] = found
         return found
 
     def site_of(self, fabric: str) -> str:
@@ -283,14 +341,12 @@ class _SiteDocuments:
         return self.site.name
 
 
-def _rendered(fabric: str, kind: str, instances: Iterable[ServiceInstance]) -> Iterator[tuple[str, bytes]]:
-    for instance in instances:
-        service, state = instance.service, instance.state
-        if instance.fabric != fabric or state is None:
-            continue
-        for key in service.document_keys(state):
-            if key[0] == kind and (document := service.document(state, key)) is not None:
-                yield key[1], document.model_dump_json().encode()
+def _rendered(instance: ServiceInstance, kind: str) -> Iterator[tuple[str, bytes]]:
+    """The documents of a kind of one service."""
+    service, state = instance.service, instance.state
+    for key in service.document_keys(state):
+        if key[0] == kind and (document := service.document(state, key)) is not None:
+            yield key[1], document.model_dump_json().encode()
 
 
 class _SiteLog:
