@@ -60,8 +60,8 @@ def test_a_drill_goes_on_after_a_kill_in_every_phase(tmp_path: Path, kind: str) 
     options = ("--speed", "5000", "--seed", "5", *(word for pair in SETTINGS for word in ("--set", pair)))
     twin = LivingTwin(tmp_path / "data", options, command=(sys.executable, "-P", "-c", KILLED, kind))
     log = twin.data / "log" / "pod-0.jsonl"
-    twin.start()
     try:
+        twin.start()
         twin.wait_clock(1.0)
         twin.post("/v1/clock/pause")
         plan = json.loads(lasting_drill(20 * US_PER_MIN).model_dump_json())

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow("starts a live twin in two versions of the softwar
 DRILL = "pod-0/drill-0"
 DRILL_S_MAX = 300.0
 OPTIONS = TwinOptions(
-    pods=2, seed=3, speed=2_000.0, settings=SETTINGS, partitions=1, prefix="before-drills", doubled=()
+    seed=3, speed=800.0, settings=SETTINGS, partitions=1, prefix="before-drills", doubled=()
 )
 
 
@@ -45,7 +45,7 @@ def test_drills_begin_in_a_live_twin_that_was_there_before_them(tmp_path: Path, 
         done = later.run("live", "upgrade", "-o", "json")
         assert done.returncode == 0, done.stdout + done.stderr
         rows = [(row["site"], row["migrated"]) for row in json.loads(done.stdout)]
-        assert rows == [("pod-0", ["drills", "failures"]), ("pod-1", ["drills", "failures"])]
+        assert rows == [("pod-0", ["drills", "failures"])]
         try:
             later.start_processes()
             later.wait_ready()
@@ -57,7 +57,7 @@ def test_drills_begin_in_a_live_twin_that_was_there_before_them(tmp_path: Path, 
 
 def _drill(twin: LiveTwin) -> None:
     """A whole drill runs, and the fault from before the upgrade is not its business."""
-    (fault,) = twin.get("/v1/faults?where=state=active")["rows"]
+    (fault,) = twin.get("/v1/faults?where=state=active")
     assert (fault["name"], fault["comment"]) == ("pod-0/fault-0", "before the upgrade")
     plan = json.loads(lasting_drill(20 * US_PER_MIN).model_dump_json())
     twin.post("/v1/drills", {"plan": plan})
@@ -68,4 +68,4 @@ def _drill(twin: LiveTwin) -> None:
     assert report["clean"], report
     records = (one for batch in read_partition(twin.kafka.brokers, twin.topics.log, 0) for one in batch)
     log = [decode(one.value) for one in records if not one.is_void]
-    check_drill([one for one in log if one.fabric == "pod-0"], DRILL)
+    check_drill(log, DRILL)

@@ -128,7 +128,7 @@ def check_lab(lines: Sequence[bytes], drills: Sequence[str]) -> None:
     first = log[0].body
     assert isinstance(first, FabricCommissioned)
     requests = [
-        LabRequest(one.at_us, one.fabric, one.body, one.seq, is_live=True)
+        LabRequest(one.at_us, one.fabric, one.body, one.seq)
         for one in log
         if one.source.startswith("operator@")
     ]
