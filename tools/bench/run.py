@@ -296,6 +296,13 @@ def measure_state_digests(quick: bool) -> list[BenchFigure]:
     return measure_digests(quick)
 
 
+def measure_drill_cost(quick: bool) -> list[BenchFigure]:
+    """Measure what a running drill costs, next to the same pod without one."""
+    from tools.bench.drills import measure_drills
+
+    return measure_drills(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -314,4 +321,5 @@ GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "experiments": measure_sweeps,
     "past": measure_looking_back,
     "digests": measure_state_digests,
+    "drills": measure_drill_cost,
 }
