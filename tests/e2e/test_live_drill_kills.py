@@ -5,6 +5,7 @@ import json
 import random
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_kill_of_any_process_in_any_phase_repeats_and_leaves_nothing(
         for number, victim in enumerate(VICTIMS):
             drill = _start_drill(twin, number)
             hit[victim] = [_kill_in(twin, victim, drill, phase, delays) for phase in PHASES]
-            twin.wait_for(f"{drill} ends", lambda name=drill: _phase(twin, name) is None, DRILL_S_MAX)
+            twin.wait_for(f"{drill} ends", partial(_has_ended, twin, drill), DRILL_S_MAX)
         twin.wait_ready()
         drills = [f"pod-0/drill-{number}" for number in range(len(VICTIMS))]
         last = f"/v1/drills/{drills[-1]}/journal"
@@ -80,6 +81,10 @@ def _phase(twin: LiveTwin, drill: str) -> str | None:
         raise LightwaveError(f"{drill} has not begun")
     fields = json.loads(document)
     return None if fields["status"] is not None else str(fields["phase"])
+
+
+def _has_ended(twin: LiveTwin, drill: str) -> bool:
+    return _phase(twin, drill) is None
 
 
 def _kill_in(twin: LiveTwin, victim: str, drill: str, phase: str, delays: random.Random) -> str:
