@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
 EXIT_DEVIATED = 1
 """Exit code of a drill that deviated, or did not complete."""
+WarmUp = Annotated[
+    int,
+    typer.Option("--warm-up", click_type=DurationParam(), metavar="DURATION", help="in the lab: before it"),
+]
+Judged = Annotated[
+    bool,
+    typer.Option(
+        "--judge", help="in the lab: instead of the score, check invariants and starvation, as `drill swarm`"
+    ),
+]
 DrillArgument = Annotated[
     str, typer.Argument(click_type=NameParam("drills"), metavar="DRILL", help="such as pod-0/drill-3")
 ]
@@ -59,12 +69,7 @@ def run(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, max=10_000, help="in the lab: run it with this many seeds")
     ] = 1,
-    warm_up_s: Annotated[
-        int,
-        typer.Option(
-            "--warm-up", click_type=DurationParam(), metavar="DURATION", help="in the lab: before it"
-        ),
-    ] = 2 * 86_400,
+    warm_up_s: WarmUp = 2 * 86_400,
     pairs: Annotated[
         list[str] | None, settings_option("in the lab: a setting of the pod; repeatable")
     ] = None,
@@ -78,13 +83,7 @@ def run(
             min=1, max=64, help="in the lab: number of worker processes [default: the number of cores]"
         ),
     ] = None,
-    judged: Annotated[
-        bool,
-        typer.Option(
-            "--judge",
-            help="in the lab: instead of the score, check invariants and starvation, as `drill swarm`",
-        ),
-    ] = False,
+    judged: Judged = False,
     variables: Annotated[
         list[str] | None,
         typer.Option("--var", metavar="NAME=VALUE", help="value of the document's configuration; repeatable"),
