@@ -134,3 +134,29 @@ class DrillsSummary(Model):
     deviated: int
     hold: str | None
     held_us: int | None
+
+
+class NamedCulprit(Model):
+    """A part that a trainee named as broken."""
+
+    culprit: str
+    at_us: Annotated[int, Field(ge=0)]
+    trainee: str | None
+
+
+class DeskDocument(Model):
+    """Kind `desks`, name of a drill with a game: all that its trainee sees of it. `hints` are those given so
+    far, `hints_left` is the number of others. `find_us` and `act_us` are the times for the diagnosis and for
+    the first action that the document calls good. `ended_us` is null while the drill runs."""
+
+    name: str
+    brief: str
+    began_us: int
+    ended_us: int | None
+    find_us: int
+    act_us: int
+    acknowledged_us: int | None
+    acknowledged_by: str | None
+    hints: tuple[str, ...]
+    hints_left: Annotated[int, Field(ge=0)]
+    culprits: tuple[NamedCulprit, ...]

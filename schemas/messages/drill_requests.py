@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.body import is_none
 from schemas.drill_plan import DrillPlan, DrillReason
 from schemas.messages.operator import OperatorBody, TimeUs
-from schemas.names import DrillName, FabricName, ScheduleName
+from schemas.names import DrillName, FabricName, ScheduleName, TargetName
 
 
 class RunDrill(OperatorBody):
@@ -53,3 +53,22 @@ class ReleaseDrills(OperatorBody):
 
     fabric: FabricName
     reason: DrillReason
+
+
+class AcknowledgeAlerts(OperatorBody):
+    """A trainee has seen the alerts of a drill, and works on them."""
+
+    drill: DrillName
+
+
+class NameCulprit(OperatorBody):
+    """A trainee names the part that is broken. Only the score tells whether it is."""
+
+    drill: DrillName
+    culprit: TargetName
+
+
+class TakeHint(OperatorBody):
+    """A trainee takes the next hint of a drill."""
+
+    drill: DrillName

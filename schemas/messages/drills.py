@@ -9,14 +9,17 @@ from schemas.body import Body, Model, is_none
 from schemas.drill_plan import DrillPlan, DrillReason, DrillRequest, Phase, PlanName
 from schemas.limits import CALLER_NAME_MAX, COMMENT_MAX
 from schemas.messages.drill_requests import (
+    AcknowledgeAlerts,
+    NameCulprit,
     ReleaseDrills,
     RunDrill,
     ScheduleDrill,
     StopAllDrills,
     StopDrill,
+    TakeHint,
     UnscheduleDrill,
 )
-from schemas.names import DrillName, FabricName, ScheduleName, UncheckedName
+from schemas.names import DrillName, FabricName, ScheduleName, TargetName, UncheckedName
 
 Verdict = Literal["passed", "violated", "not-measured"]
 StopCause = Literal["gate", "step", "limit", "stop-condition", "operator", "kill-switch", "lease"]
@@ -211,6 +214,50 @@ class DrillSkipped(DrillsBody):
 
 class DrillRefused(DrillsBody):
     refuses = (RunDrill, StopDrill, StopAllDrills, ReleaseDrills, ScheduleDrill, UnscheduleDrill)
+
+    subject: UncheckedName
+    reason: str
+
+
+# --- the trainee's desk -------------------------------------------------------------------------------------
+
+
+class DeskOpened(DrillsBody):
+    """A drill has a game for a trainee, who gets this brief. `hints` is the number of hints."""
+
+    drill: DrillName
+    brief: str
+    hints: Annotated[int, Field(ge=0)]
+
+
+class AlertsAcknowledged(DrillsBody):
+    drill: DrillName
+    trainee: str | None = Field(default=None, exclude_if=is_none)
+
+
+class CulpritNamed(DrillsBody):
+    drill: DrillName
+    culprit: TargetName
+    trainee: str | None = Field(default=None, exclude_if=is_none)
+
+
+class HintGiven(DrillsBody):
+    """`number` counts from 1."""
+
+    drill: DrillName
+    number: Annotated[int, Field(ge=1)]
+    hint: str
+    trainee: str | None = Field(default=None, exclude_if=is_none)
+
+
+class DeskClosed(DrillsBody):
+    """The drill has ended; its trainee may see the truth."""
+
+    drill: DrillName
+
+
+class DeskRefused(DrillsBody):
+    refuses = (AcknowledgeAlerts, NameCulprit, TakeHint)
 
     subject: UncheckedName
     reason: str

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from schemas.documents.drills import (
+    DeskDocument,
     DrillDocument,
     DrillsSummary,
     EffectDocument,
     LampDocument,
     LimitDocument,
+    NamedCulprit,
     ScheduleDocument,
     StepDocument,
     StepState,
@@ -20,13 +22,21 @@ from shared.engine.service import DocumentKey
 
 def document_keys(state: DrillsState) -> Iterator[DocumentKey]:
     for number in sorted([*state.running, *state.ended]):
-        yield "drills", state.drill_name(number)
+        name = state.drill_name(number)
+        yield "drills", name
+        run = state.running.get(number) or state.ended[number]
+        if run.desk is not None:
+            yield "desks", name
     for number in sorted(state.schedules):
         yield "schedules", state.schedule_name(number)
     yield "summaries", f"{state.fabric}/drills"
 
 
-def document(state: DrillsState, key: DocumentKey) -> DrillDocument | DrillsSummary | ScheduleDocument | None:
+AnyDocument = DrillDocument | DeskDocument | DrillsSummary | ScheduleDocument
+"""A status document of this service."""
+
+
+def document(state: DrillsState, key: DocumentKey) -> AnyDocument | None:
     kind, name = key
     if kind == "summaries":
         return _summary(state, name)
@@ -35,7 +45,9 @@ def document(state: DrillsState, key: DocumentKey) -> DrillDocument | DrillsSumm
         schedule = state.schedules.get(number)
         return None if schedule is None else _schedule(state, name, schedule)
     run = state.running.get(number) or state.ended.get(number)
-    return None if run is None else _drill(name, run)
+    if run is None:
+        return None
+    return _desk(name, run) if kind == "desks" else _drill(name, run)
 
 
 def _summary(state: DrillsState, name: str) -> DrillsSummary:
@@ -110,6 +122,28 @@ def _schedule(state: DrillsState, name: str, schedule: DrillSchedule) -> Schedul
         last_outcome=None if last is None else last.outcome,
         last_deviated=None if last is None else last.deviated,
         last_reason=None if last is None else last.reason,
+    )
+
+
+def _desk(name: str, run: DrillRun) -> DeskDocument | None:
+    desk = run.desk
+    if desk is None:
+        return None
+    hints = desk.game.hints
+    return DeskDocument(
+        name=name,
+        brief=desk.game.brief,
+        began_us=run.began_us,
+        ended_us=run.ended_us,
+        find_us=desk.game.find_us,
+        act_us=desk.game.act_us,
+        acknowledged_us=desk.acknowledged_us,
+        acknowledged_by=desk.acknowledged_by,
+        hints=hints[: desk.hints_taken],
+        hints_left=len(hints) - desk.hints_taken,
+        culprits=tuple(
+            NamedCulprit(culprit=one.culprit, at_us=one.at_us, trainee=one.trainee) for one in desk.culprits
+        ),
     )
 
 

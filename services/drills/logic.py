@@ -12,6 +12,8 @@ from schemas.envelope import Envelope
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
 from schemas.messages.drills import (
     REQUESTS,
+    DeskClosed,
+    DeskOpened,
     DrawnTarget,
     DrillBegun,
     DrillDue,
@@ -32,7 +34,7 @@ from schemas.site_readings import SiteQuery
 from services.drills import probes, schedules, steps
 from services.drills.plan_checks import plan_problem
 from services.drills.probes import Answers
-from services.drills.state import RUNNING_MAX, DrillRun, DrillsState, Hold, StepRun
+from services.drills.state import RUNNING_MAX, Desk, DrillRun, DrillsState, Hold, StepRun
 from shared.basics.keyed_random import draw_bits
 from shared.engine.service import Output
 
@@ -86,6 +88,7 @@ def _begin(state: DrillsState, body: RunDrill | DrillDue, cause: str) -> list[Ou
         limits=tuple((limit.what, limit.at_most) for limit in plan.limits),
         steps=tuple(StepRun() for _ in plan.steps),
         schedule=schedule,
+        desk=None if plan.trainee is None else Desk(plan.trainee),
     )
     state.put(number, run)
     begun = DrillBegun(
@@ -96,7 +99,11 @@ def _begin(state: DrillsState, body: RunDrill | DrillDue, cause: str) -> list[Ou
         lease_ends_us=run.lease_ends_us,
         schedule=schedule,
     )
-    return [begun, DrillPhaseBegun(drill=name, phase="gate")]
+    emitted: list[Output] = [begun]
+    if plan.trainee is not None:
+        game = plan.trainee
+        emitted.append(DeskOpened(drill=name, brief=game.brief, hints=len(game.hints)))
+    return [*emitted, DrillPhaseBegun(drill=name, phase="gate")]
 
 
 def _run_refusal(state: DrillsState, plan: DrillPlan) -> str | None:
@@ -452,8 +459,6 @@ def _end(state: DrillsState, number: int) -> list[Output]:
     run = replace(run, status=status, left=left, ended_us=state.now_us, probes_us=None)
     state.close(number, run)
     schedules.note_ended(state, number, run)
-    return [
-        DrillEnded(
-            drill=state.drill_name(number), status=status, deviated=run.deviated, reason=run.reason, left=left
-        )
-    ]
+    name = state.drill_name(number)
+    ended = DrillEnded(drill=name, status=status, deviated=run.deviated, reason=run.reason, left=left)
+    return [ended] if run.desk is None else [ended, DeskClosed(drill=name)]

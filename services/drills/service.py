@@ -2,11 +2,14 @@
 
 from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
 from schemas.messages.drill_requests import (
+    AcknowledgeAlerts,
+    NameCulprit,
     ReleaseDrills,
     RunDrill,
     ScheduleDrill,
     StopAllDrills,
     StopDrill,
+    TakeHint,
     UnscheduleDrill,
 )
 from schemas.messages.drills import DrillBegun, DrillDue, DrillEnded, DrillOrder
@@ -16,7 +19,7 @@ from schemas.messages.scheduler import SliceRefused
 from schemas.messages.sequencer import FabricRetired, Tick
 from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned
 from schemas.messages.workload import SliceReleased, SliceRequested
-from services.drills import answers, documents, logic, schedules
+from services.drills import answers, desk, documents, logic, schedules
 from services.drills.state import DrillsState, begin, commission
 from shared.engine.service import Service, on
 
@@ -35,6 +38,9 @@ SERVICE: Service[DrillsState] = Service(
         on(StopDrill, logic.on_stop),
         on(StopAllDrills, logic.on_stop_all, scope="site-wide"),
         on(ReleaseDrills, logic.on_release, scope="site-wide"),
+        on(AcknowledgeAlerts, desk.on_acknowledge),
+        on(NameCulprit, desk.on_name),
+        on(TakeHint, desk.on_hint),
         on(DrillOrder, answers.on_own_order),
         on(FaultBegan, answers.on_fault_began, scope="site-wide"),
         on(FaultEnded, answers.on_fault_ended, scope="site-wide"),

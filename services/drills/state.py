@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from schemas.config.pods import FabricConfig
 from schemas.documents.drills import EffectKind, RunOutcome
-from schemas.drill_plan import DrillPlan, LimitName, Phase, PlannedSchedule
+from schemas.drill_plan import DrillPlan, LimitName, Phase, PlannedSchedule, TraineeGame
 from schemas.messages.drills import DrawnTarget, DrillOrder, DrillStatus, StopCause, Verdict
 from schemas.site_readings import CountReading
 from shared.engine.ended_rows import add_ended
@@ -94,6 +94,26 @@ class SentOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A part that a trainee named as broken."""
+
+    culprit: str
+    at_us: int
+    trainee: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The game of a drill: what its trainee has done, and the number of hints taken."""
+
+    game: TraineeGame
+    acknowledged_us: int | None = None
+    acknowledged_by: str | None = None
+    hints_taken: int = 0
+    culprits: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DrillRun:
     """A drill that runs, or has ended.
 
@@ -140,6 +160,8 @@ class DrillRun:
     ended_us: int | None = None
     schedule: str | None = None
     """The name of the schedule whose run it is."""
+    desk: Desk | None = None
+    """The game for a trainee, if the drill has one."""
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -231,7 +253,11 @@ class DrillsState(State):
 
     def touch(self, number: int) -> None:
         """Mark the documents of a drill as changed."""
-        self.changed_documents.add(("drills", self.drill_name(number)))
+        name = self.drill_name(number)
+        self.changed_documents.add(("drills", name))
+        run = self.running.get(number) or self.ended.get(number)
+        if run is None or run.desk is not None:
+            self.changed_documents.add(("desks", name))
         self.changed_documents.add(("summaries", f"{self.fabric}/drills"))
 
     def put(self, number: int, run: DrillRun, **changes: Any) -> DrillRun:
