@@ -112,8 +112,8 @@ class FabricRow(Model):
     of the same chip-time as `utilisation` whose work was kept, null while services are read at different
     times. `waits` is null if no production or research slice waits. `drained` counts cubes that take no new
     slices. `position` is the number of messages on its site's log. `faults_begun` has each kind of fault that
-    the fabric can have. Numbers of OCSes are 0 in a fabric without OCSes. A retired fabric is shown as of
-    `retired_us`, null while it runs."""
+    the fabric can have; it and `faults_active` are null for callers who may not see faults. Numbers of OCSes
+    are 0 in a fabric without OCSes. A retired fabric is shown as of `retired_us`, null while it runs."""
 
     name: str
     kind: FabricKindName
@@ -141,8 +141,8 @@ class FabricRow(Model):
     productive_share: float | None
     cube_availability: float | None
     network: NetworkFigures | None
-    faults_active: int
-    faults_begun: dict[FaultKind, int]
+    faults_active: int | None
+    faults_begun: dict[FaultKind, int] | None
     verdicts: VerdictCounts | None
     repairs: RepairCounts
 

@@ -32,6 +32,7 @@ from services.gateway.explain.condition_logic import (
     Outcomes,
     Row,
 )
+from services.gateway.hidden_truth import HIDES_TRUTH, TRUTH_DOCUMENTS
 from services.gateway.resources.field_values import RowField, TextCheck
 from services.gateway.resources.fixed_fields import fixed_field
 from services.gateway.resources.row_fields import RowFields, fields_within, without_none
@@ -354,6 +355,8 @@ def _view(views: Views, word: str) -> KindView[Any, Any]:
         raise InvalidInput(
             f"condition: no such kind {truncated(repr(word))}; must be one of {', '.join(KINDS)}"
         )
+    if HIDES_TRUTH.get() and kind.word in TRUTH_DOCUMENTS:
+        raise InvalidInput(f"condition: {kind.word}: must be another kind; this role may not see {kind.word}")
     return views[kind.word]
 
 

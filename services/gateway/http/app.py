@@ -7,6 +7,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from starlette.middleware.gzip import GZipMiddleware
 
+from services.gateway.hidden_truth import with_hidden_truth
 from services.gateway.http import api_docs, metrics_endpoint, probes, responses
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.guard import AccessGuard, bearer_dependency
@@ -27,6 +28,7 @@ from services.gateway.http.routes import (
     clock,
     conditions,
     dead_letters,
+    desk,
     drills,
     explain,
     forecasts,
@@ -68,6 +70,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     original = twin
     if twin.past is not None:
         twin = with_time_travel(twin, twin.past)
+    twin = with_hidden_truth(twin)
     responses.install(app)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
     # The last middleware added is the outermost, so responses of the guard are counted too.
@@ -89,7 +92,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     questions = (explain, what_if, bisect)
     reads = (resources, readings, log, conditions)
     # A drill's journal comes before its row: a name may have slashes.
-    for module in (drills, *reads, requests, goodput, forecasts, *administration, *questions):
+    for module in (drills, desk, *reads, requests, goodput, forecasts, *administration, *questions):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
     api_docs.install(app)

@@ -10,7 +10,18 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.http.access.caller import AS_HEADER, READ_METHODS, attach_caller, denial, named_caller
+from services.gateway.hidden_truth import HIDES_TRUTH
+from services.gateway.http.access.caller import (
+    AS_HEADER,
+    READ_METHODS,
+    ROLE_HEADER,
+    attach_caller,
+    caller_of,
+    denial,
+    hides_truth,
+    in_role,
+    named_caller,
+)
 from services.gateway.http.access.cross_site import cross_site_refusal
 from services.gateway.http.access.rate_limit import RateLimit
 from services.gateway.http.access.tokens import Tokens
@@ -24,7 +35,7 @@ PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
 """Limits per name; clients without a name share one limit. A request adds about 4 kB to the log for good."""
-SINGLE_HEADERS = ("Authorization", "Idempotency-Key", AS_HEADER)
+SINGLE_HEADERS = ("Authorization", "Idempotency-Key", AS_HEADER, ROLE_HEADER)
 """Headers of which a proxy in between may take another one than this server, if there are several."""
 URL_BYTES_MAX = 8 * 1024
 """Maximum size of path and query in bytes, as in common proxies."""
@@ -58,7 +69,11 @@ class AccessGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
-        await (refusal or self._app)(scope, receive, send)
+        before = HIDES_TRUTH.set(hides_truth(caller_of(scope)))
+        try:
+            await (refusal or self._app)(scope, receive, send)
+        finally:
+            HIDES_TRUTH.reset(before)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The response that refuses this request; None if it may pass."""
@@ -84,6 +99,7 @@ class AccessGuard:
         if caller is not None:
             try:
                 caller = named_caller(caller, headers.get(AS_HEADER), tokens=bool(self._tokens))
+                caller = in_role(caller, headers.get(ROLE_HEADER))
             except InvalidInput as error:
                 return error_response(str(error), 403 if self._tokens else 422)
             attach_caller(scope, caller)

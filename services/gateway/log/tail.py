@@ -6,12 +6,14 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from math import inf
 
 import anyio
 
 from schemas.messages.sequencer import FabricRetired
+from services.gateway.hidden_truth import HIDES_TRUTH
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message_json
 from shared.basics.errors import StoreUnreachable
@@ -43,7 +45,8 @@ class LogTail:
         self._ends: Mapping[str, int | None] = {}
         """Fabric → when it retired, as of the last check."""
         self._ends_checked_s = -inf
-        self._parts: OrderedDict[tuple[str, LogQuery], Future[Rows]] = OrderedDict()
+        self._parts: OrderedDict[tuple[str, LogQuery, bool], Future[Rows]] = OrderedDict()
+        """Site, query, and whether the truth is hidden from the client → the read."""
 
     async def follow(
         self, site: str, query: LogQuery, ended: anyio.Event | None = None
@@ -92,10 +95,10 @@ class LogTail:
         return known
 
     async def _read(self, site: str, part: LogQuery) -> Rows:
-        key = (site, part)
+        key = (site, part, HIDES_TRUTH.get())
         read = self._parts.get(key)
         if read is None:
-            read = self._parts[key] = self._threads.submit(self._rows_of, site, part)
+            read = self._parts[key] = self._threads.submit(copy_context().run, self._rows_of, site, part)
             if len(self._parts) > CACHED_PARTS_MAX:
                 self._parts.popitem(last=False)
             read.add_done_callback(lambda done: done.exception() and self._parts.pop(key, None))

@@ -149,7 +149,7 @@ TOTALS_BY: tuple[tuple[str, str, str, LabelledFigures], ...] = (
         "faults_begun",
         "Faults begun, by kind.",
         "kind",
-        lambda row: {str(kind): count for kind, count in row.faults_begun.items()},
+        lambda row: {str(kind): count for kind, count in (row.faults_begun or {}).items()},
     ),
     ("repairs_ended", "Repairs ended, by outcome.", "outcome", lambda row: _ended_repairs(row.repairs)),
     (

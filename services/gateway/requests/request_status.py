@@ -8,6 +8,7 @@ from schemas.api.requests import RequestReport
 from schemas.body import Body
 from schemas.request_metadata import METADATA_FIELDS, RequestBody
 from services.gateway.fabrics import site_of, sites
+from services.gateway.hidden_truth import hides_type
 from services.gateway.requests.operator_requests import INBOX_MAX, MESSAGE_ID, receipt_at
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import NotFound, TooLate
@@ -63,6 +64,8 @@ def _waiting(twin: TwinPorts) -> Iterator[_Waiting]:
         for ahead, request in enumerate(twin.inbox.waiting(partition, INBOX_MAX)):
             place = places.get(request.fabric)
             site, kind = request.fabric if place is None else place.site, type(request.body).__name__
+            if hides_type(kind):
+                continue
             message_id = request_id(site, request.fabric, kind, request.number)
             report = _report(message_id, request.fabric, kind, request.body)
             report = report.model_copy(update={"ahead": ahead})
@@ -72,6 +75,8 @@ def _waiting(twin: TwinPorts) -> Iterator[_Waiting]:
 def _find_on_log(twin: TwinPorts, name: str) -> RequestReport | None:
     """The request with this key or message id, as far as the gateway's log has it."""
     known = twin.inbox.find(name)
+    if known is not None and hides_type(known.kind):
+        return None
     if known is not None and known.place is not None:
         site = site_of(twin, known.fabric)
         message_id = known.message_id(site)

@@ -1,9 +1,11 @@
 """Rows of fabrics: a summary of each, from its services' summaries."""
 
+from typing import Any
+
 from schemas.api.network_rows import NetworkFigures, RewiringCounts
 from schemas.api.rows import FabricRow, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
 from schemas.documents.dcn import TrafficSummary, TrunkLoadDocument
-from schemas.documents.pods import OcsSummary
+from schemas.documents.pods import FailuresSummary, OcsSummary
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, fabric_plant, fabric_view, now_us, retired_us, site_of
 from services.gateway.resources.productive_share import productive_share
@@ -69,8 +71,7 @@ def pod_row(twin: TwinPorts, fabric: str) -> FabricRow:
         productive_share=productive_share(twin, fabric, summaries, at_us),
         cube_availability=cube_us / (cubes.cubes * elapsed_us) if elapsed_us else 1.0,
         network=None,
-        faults_active=summaries.failures.active,
-        faults_begun=summaries.failures.begun,
+        **_fault_counts(summaries.failures),
         verdicts=_verdict_counts(summaries.diagnosis),
         repairs=_repair_counts(summaries.repairs),
     )
@@ -103,8 +104,7 @@ def network_row(twin: TwinPorts, fabric: str) -> FabricRow:
         productive_share=None,
         cube_availability=None,
         network=_figures(summaries, _mean_use(twin, fabric)),
-        faults_active=summaries.failures.active,
-        faults_begun=summaries.failures.begun,
+        **_fault_counts(summaries.failures),
         verdicts=None,
         repairs=_repair_counts(summaries.repairs),
     )
@@ -163,7 +163,7 @@ def _served_mean(traffic: TrafficSummary) -> float | None:
 # --- counts -------------------------------------------------------------------------------------------------
 
 
-def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[str, int]:
+def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[str, Any]:
     return {
         "ocs": fabric_plant(twin, fabric).population("ocs"),
         "ocs_down": ocs.ocs_down if ocs else 0,
@@ -171,6 +171,13 @@ def _ocs_counts(twin: TwinPorts, fabric: str, ocs: OcsSummary | None) -> dict[st
         "ocs_parts_down": ocs.ocs_parts_down if ocs else 0,
         "cross_connects": ocs.cross_connects if ocs else 0,
     }
+
+
+def _fault_counts(failures: FailuresSummary | None) -> dict[str, Any]:
+    """The counts of faults; None for callers who may not see faults."""
+    if failures is None:
+        return {"faults_active": None, "faults_begun": None}
+    return {"faults_active": failures.active, "faults_begun": failures.begun}
 
 
 def _repair_counts(repairs: RepairsSummary) -> RepairCounts:

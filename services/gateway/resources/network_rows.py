@@ -2,7 +2,7 @@
 name. Other kinds of fabrics have none."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -22,17 +22,22 @@ from schemas.documents.dcn import BlockDocument, DemandDocument, TrunkLoadDocume
 from schemas.documents.pods import OcsDocument
 from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN, NUMBER, number_of
-from services.gateway.fabrics import fabric_network, fabric_plant
+from services.gateway.fabrics import fabric_network, fabric_plant, site_of
+from services.gateway.hidden_truth import HIDES_TRUTH
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.blocks import CONTROL_DOMAINS, NetworkLayout
 from shared.models.network.network_plant import ocses_of
 from shared.models.network.wiring import NO_PORT, circuit_counts, wiring_of
 from shared.models.superpod.wiring import IntArray
+from shared.storage.log.log_reader import LogQuery
 
 MBPS_PER_GBPS = 1_000
 DomainKind = Literal["control", "power"]
 DOMAIN_KINDS: tuple[DomainKind, ...] = ("control", "power")
+DOMAIN_FAILURES = ("ControlLost", "OcsesDown")
+DOMAIN_REPORTS = (*DOMAIN_FAILURES, "ControlRegained", "OcsesUp")
+"""Messages about the failure of a domain, and about its end."""
 ByBlock = TypeVar("ByBlock", TrunkLoadDocument, DemandDocument)
 _PAIR = re.compile(rf"({FABRIC_PATTERN}/block)-({NUMBER})/(trunk|demand)-({NUMBER})")
 
@@ -235,12 +240,12 @@ def _rack_row(fabric: str, network: NetworkLayout, rack: int, ocses: Mapping[int
 def domain_rows(twin: TwinPorts, fabric: str) -> list[DomainRow]:
     """The control domains, then the power domains."""
     network = fabric_network(twin, fabric)
-    faults = read_all(twin, fabric, "faults", FaultRow)
+    failed = _failed_parts(twin, fabric) if network else ()
     ocses = _ocses(twin, fabric) if network else {}
     if network is None:
         return []
     return [
-        _domain_row(fabric, network, kind, number, ocses, faults)
+        _domain_row(fabric, network, kind, number, ocses, failed)
         for kind in DOMAIN_KINDS
         for number in range(CONTROL_DOMAINS)
     ]
@@ -253,9 +258,24 @@ def find_domain(twin: TwinPorts, fabric: str, name: str) -> DomainRow | None:
         number = _part_number(twin, fabric, name, kind)
         if network is not None and number is not None:
             ocses = _ocses(twin, fabric, ocses_of(network, kind, number))
-            faults = read_all(twin, fabric, "faults", FaultRow)
-            return _domain_row(fabric, network, kind, number, ocses, faults)
+            failed = _failed_parts(twin, fabric)
+            return _domain_row(fabric, network, kind, number, ocses, failed)
     return None
+
+
+def _failed_parts(twin: TwinPorts, fabric: str) -> frozenset[str]:
+    """The parts with an active fault; for callers who may not see faults, the domains that have reported a
+    failure last."""
+    if not HIDES_TRUTH.get():
+        faults = read_all(twin, fabric, "faults", FaultRow)
+        return frozenset(fault.target for fault in faults if fault.state == "active")
+    names = [f"{fabric}/{kind}-{number}" for kind in DOMAIN_KINDS for number in range(CONTROL_DOMAINS)]
+    site = site_of(twin, fabric)
+    last = {
+        name: twin.log.find(site, LogQuery(types=DOMAIN_REPORTS, about=(name,)), 1, newest=True)
+        for name in names
+    }
+    return frozenset(name for name, rows in last.items() if rows and rows[0][1].type in DOMAIN_FAILURES)
 
 
 def _domain_row(
@@ -264,14 +284,13 @@ def _domain_row(
     kind: DomainKind,
     number: int,
     ocses: Mapping[int, OcsDocument],
-    faults: Iterable[FaultRow],
+    failed: Collection[str],
 ) -> DomainRow:
     name = f"{fabric}/{kind}-{number}"
-    failed = any(fault.state == "active" and fault.target == name for fault in faults)
     return DomainRow(
         name=name,
         kind=kind,
-        state="down" if failed else "up",
+        state="down" if name in failed else "up",
         **_ocs_counts(ocses, ocses_of(network, kind, number)),
     )
 

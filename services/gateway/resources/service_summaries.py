@@ -15,6 +15,7 @@ from schemas.documents.pods import (
 )
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import fabric_plant
+from services.gateway.hidden_truth import HIDES_TRUTH
 from services.gateway.resources.status_documents import DocumentT, parse_document
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
@@ -28,7 +29,8 @@ class PodSummaries:
     cubes: CubesSummary
     transceivers: LinksSummary
     ocs: OcsSummary | None
-    failures: FailuresSummary
+    failures: FailuresSummary | None
+    """None if the caller may not see faults."""
     diagnosis: DiagnosisSummary
     repairs: RepairsSummary
     workload: WorkloadSummary
@@ -44,7 +46,8 @@ class NetworkSummaries:
     trunks: TrunksSummary
     topology: TopologySummary
     ocs: OcsSummary
-    failures: FailuresSummary
+    failures: FailuresSummary | None
+    """None if the caller may not see faults."""
     repairs: RepairsSummary
 
 
@@ -57,7 +60,7 @@ def pod_summaries(twin: TwinPorts, fabric: str) -> PodSummaries:
         cubes=rows.of("cubes", CubesSummary),
         transceivers=rows.of("transceivers", LinksSummary),
         ocs=rows.of("ocs", OcsSummary) if has_ocs else None,
-        failures=rows.of("failures", FailuresSummary),
+        failures=None if HIDES_TRUTH.get() else rows.of("failures", FailuresSummary),
         diagnosis=rows.of("diagnosis", DiagnosisSummary),
         repairs=rows.of("repairs", RepairsSummary),
         workload=rows.of("workload", WorkloadSummary),
@@ -74,7 +77,7 @@ def network_summaries_of(twin: TwinPorts, fabric: str) -> NetworkSummaries:
         trunks=rows.of("trunks", TrunksSummary),
         topology=rows.of("topology", TopologySummary),
         ocs=rows.of("ocs", OcsSummary),
-        failures=rows.of("failures", FailuresSummary),
+        failures=None if HIDES_TRUTH.get() else rows.of("failures", FailuresSummary),
         repairs=rows.of("repairs", RepairsSummary),
     )
 

@@ -28,7 +28,7 @@ class Right(StrEnum):
     """The rights, as worded in error messages."""
 
     READ = "to read"
-    SEE_DRILLS = "to see drills"
+    SEE_TRUTH = "to see faults and drills, or to run copies of the twin, which show them"
     OPERATE = "to request slices and drains"
     STRIKE = "to inject and clear faults, and to run and stop drills"
     REWIRE = "to plan, approve and abort rewirings"
@@ -36,10 +36,10 @@ class Right(StrEnum):
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.READER: frozenset({Right.READ, Right.SEE_DRILLS}),
-    # A trainee repairs faults that others inject, so it may neither inject nor clear them, nor see the plan.
+    Role.READER: frozenset({Right.READ, Right.SEE_TRUTH}),
+    # A trainee finds faults that others inject, so it may neither see them nor inject or clear them.
     Role.TRAINEE: frozenset({Right.READ, Right.OPERATE}),
-    Role.OPERATOR: frozenset({Right.READ, Right.SEE_DRILLS, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
+    Role.OPERATOR: frozenset({Right.READ, Right.SEE_TRUTH, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
     Role.ADMINISTRATOR: frozenset(Right),
 }
 """The rights of each role."""
@@ -47,25 +47,32 @@ RIGHTS: dict[Role, frozenset[Right]] = {
 WRITES: dict[str, Right] = {
     "/v1/slices": Right.OPERATE,
     "/v1/cubes": Right.OPERATE,
+    "/v1/links": Right.OPERATE,
+    "/v1/ocs": Right.OPERATE,
+    "/v1/desk": Right.OPERATE,
     "/v1/requests": Right.OPERATE,  # to cancel an own one; see `cancel_denial`
     "/v1/faults": Right.STRIKE,
     "/v1/drills": Right.STRIKE,
     "/v1/schedules": Right.STRIKE,
     "/v1/safety": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
-    "/v1/forecasts": Right.READ,  # they change nothing in the twin
+    "/v1/forecasts": Right.SEE_TRUTH,  # they change nothing in the twin
 }
 """Path → the right that writes at or below it need; other paths need ADMINISTER."""
 
 ADMIN_READS = frozenset({"/v1/backup"})
 """Reads that reveal the whole twin and need ADMINISTER."""
 
-
-DRILL_READS = (
-    *("/v1/drills", "/v1/schedules", "/v1/safety"),
-    *("/v1/describe/drills", "/v1/describe/schedules"),
+TRUTH_READS = (
+    *("/v1/faults", "/v1/describe/faults", "/v1/drills", "/v1/describe/drills", "/v1/safety"),
+    *("/v1/schedules", "/v1/describe/schedules"),
+    *("/v1/forecasts", "/v1/what-if", "/v1/bisect", "/v1/snapshots", "/v1/dead-letters"),
 )
-"""Beginnings of the paths of reads that show drills and need SEE_DRILLS."""
+"""Beginnings of the paths of reads that need SEE_TRUTH: of faults and drills, of copies of the twin's states,
+which contain both, and of requests that could not be read. All other reads leave the truth out for callers
+without this right (`services.gateway.hidden_truth`)."""
+ROLE_HEADER = "Lightwave-Role"
+"""Header with which a caller asks to be treated as another role, whose rights it has."""
 AS_HEADER = "Lightwave-As"
 """Header with the name of the person for whom a client sends a request."""
 NAME_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -89,8 +96,8 @@ def right_needed(method: str, path: str) -> Right:
     if method in READ_METHODS:
         if path in ADMIN_READS:
             return Right.ADMINISTER
-        shows_drills = any(path == start or path.startswith(f"{start}/") for start in DRILL_READS)
-        return Right.SEE_DRILLS if shows_drills else Right.READ
+        shows_truth = any(path == start or path.startswith(f"{start}/") for start in TRUTH_READS)
+        return Right.SEE_TRUTH if shows_truth else Right.READ
     prefix = "/".join(path.split("/", 3)[:3])
     return WRITES.get(prefix, Right.ADMINISTER)
 
@@ -109,13 +116,32 @@ def named_caller(caller: Caller, name: str | None, *, tokens: bool) -> Caller:
     return replace(caller, name=name)
 
 
+def in_role(caller: Caller, word: str | None) -> Caller:
+    """The caller in the role that it asks for. Raise InvalidInput if there is no such role, or if it has
+    rights that the caller lacks."""
+    if word is None:
+        return caller
+    allowed = [role for role in Role if RIGHTS[role] <= RIGHTS[caller.role]]
+    if word not in allowed:
+        raise InvalidInput(
+            f"{ROLE_HEADER} {truncated(repr(word))}: must be {' or '.join(allowed)}, or omitted"
+        )
+    return replace(caller, role=Role(word))
+
+
+def hides_truth(caller: Caller | None) -> bool:
+    """Whether answers to this caller must leave the truth out."""
+    return caller is None or Right.SEE_TRUTH not in RIGHTS[caller.role]
+
+
 def denial(caller: Caller, method: str, path: str) -> str | None:
     """Why the caller may not send this request; None if it may."""
     needed = right_needed(method, path)
     if needed in RIGHTS[caller.role]:
         return None
     roles = " or ".join(role for role in Role if needed in RIGHTS[role])
-    return f"{caller.name} is {_article(caller.role)} and has no right {needed}; the role must be {roles}"
+    who = "this client" if caller.name is None else caller.name
+    return f"{who} is {_article(caller.role)} and has no right {needed}; the role must be {roles}"
 
 
 def removal_denial(caller: Caller, owner: str | None) -> str | None:
@@ -140,6 +166,12 @@ def cancel_denial(caller: Caller, asked_by: str | None) -> str | None:
 def attach_caller(scope: Scope, caller: Caller) -> None:
     """Attach the caller to the request, for the routes behind the guard."""
     scope.setdefault("state", {})["caller"] = caller
+
+
+def caller_of(scope: Scope) -> Caller | None:
+    """The caller that the guard attached to a request."""
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    return caller
 
 
 def caller_or_none(request: Request) -> Caller | None:

@@ -198,10 +198,15 @@ def test_each_role_may_use_exactly_its_rights(guarded: Client, role: Role) -> No
 
 
 RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
-    Right.READ: ("POST /v1/forecasts", "POST /v1/forecasts/inevitable", "DELETE /v1/forecasts/{name}"),
+    Right.SEE_TRUTH: (
+        *("POST /v1/forecasts", "POST /v1/forecasts/inevitable", "DELETE /v1/forecasts/{name}"),
+    ),
     Right.OPERATE: (
         *("POST /v1/slices", "POST /v1/slices/{name}/release"),
         *("POST /v1/cubes/{name}/drain", "POST /v1/cubes/{name}/undrain"),
+        *("POST /v1/links/{name}/test", "POST /v1/ocs/{name}/restart"),
+        *("POST /v1/ocs/{name}/cross-connects", "POST /v1/ocs/{name}/cross-connects/remove"),
+        *("POST /v1/desk/{name}/acknowledge", "POST /v1/desk/{name}/culprit", "POST /v1/desk/{name}/hint"),
         "DELETE /v1/requests/{name}",
     ),
     Right.STRIKE: ("POST /v1/faults", "POST /v1/faults/{name}/clear"),
@@ -211,8 +216,7 @@ RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
     ),
     Right.ADMINISTER: (
         *("POST /v1/fabrics", "POST /v1/fabrics/{name}/retire", "POST /v1/fabrics/{name}/parameters"),
-        *("POST /v1/links/{name}/test", "POST /v1/ocs/{name}/restart", "POST /v1/ocs/{name}/cross-connects"),
-        *("POST /v1/ocs/{name}/cross-connects/remove", "POST /v1/archive"),
+        "POST /v1/archive",
         *("PUT /v1/clock", "POST /v1/clock/pause", "POST /v1/clock/resume", "PUT /v1/clock/speed"),
         *("PUT /v1/clock/run", "DELETE /v1/dead-letters", "DELETE /v1/dead-letters/{origin}"),
         "POST /v1/dead-letters/{origin}/replay",
