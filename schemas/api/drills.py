@@ -4,8 +4,11 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from schemas.api.drill_journal import DrillJournal
 from schemas.api.requests import DurationS, RequestReceipt
+from schemas.api.rows import LogMessage
 from schemas.body import Model
+from schemas.documents.drills import DeskDocument
 from schemas.drill_plan import DrillReason
 from schemas.messages.operator import TimeUs
 
@@ -57,3 +60,25 @@ class SafetyRow(Model):
     running: int
     hold: str | None
     held_us: int | None
+
+
+DeskRow = DeskDocument
+
+
+class CulpritRequest(Model):
+    """The part that a trainee holds to be broken."""
+
+    culprit: str = Field(examples=["pod-0/ocs-17"])
+
+
+class Debrief(Model):
+    """What a trainee did in a drill that has ended, and the truth. `timeline` has the messages of the site
+    from the drill's start to its end that tell of it, oldest first: faults, alarms, verdicts, repairs, slices
+    that were disturbed, requests of operators, and what happened at the desk. `is_cut` tells that there were
+    more."""
+
+    desk: DeskRow
+    drill: DrillJournal
+    site: str
+    timeline: tuple[LogMessage, ...]
+    is_cut: bool
