@@ -1,4 +1,5 @@
-"""The name that this process gives itself in its requests: `--as`, or LIGHTWAVE_AS."""
+"""The name that this process gives itself in its requests, `--as` or LIGHTWAVE_AS, and the role that it asks
+for, LIGHTWAVE_ROLE."""
 
 import os
 import re
@@ -12,6 +13,10 @@ from shared.basics.errors import InvalidInput
 AS_VARIABLE = "LIGHTWAVE_AS"
 AS_HEADER = "Lightwave-As"
 """The header of requests, as `services.gateway.http.access.caller` reads it."""
+ROLE_VARIABLE = "LIGHTWAVE_ROLE"
+ROLE_HEADER = "Lightwave-Role"
+"""The header of requests that asks for a role with fewer rights, as the gateway reads it."""
+_ROLE = re.compile(r"[a-z]{1,32}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _given: ContextVar[str | None] = ContextVar("caller_name", default=None)
 
@@ -32,6 +37,14 @@ def check_caller_name(name: str, word: str) -> str:
             "a digit"
         )
     return name
+
+
+def caller_role() -> str | None:
+    """The role of LIGHTWAVE_ROLE; None without one. Raises InvalidInput if it cannot be one."""
+    found = os.environ.get(ROLE_VARIABLE)
+    if found and _ROLE.fullmatch(found) is None:
+        raise InvalidInput(f"{ROLE_VARIABLE} {quoted(found)}: must be a role, such as trainee")
+    return found or None
 
 
 @contextmanager

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord, RowList
-from ops.client.caller_name import AS_HEADER, caller_name, check_caller_name
+from ops.client.caller_name import (
+    AS_HEADER,
+    ROLE_HEADER,
+    caller_name,
+    caller_role,
+    check_caller_name,
+)
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.limits import IDEMPOTENCY_KEY_MAX
@@ -115,8 +121,9 @@ class Client:
 
     The default URL is LIGHTWAVE_URL; the default token is LIGHTWAVE_TOKEN, or in the file
     LIGHTWAVE_TOKEN_FILE. Over https, the client trusts the certificates in LIGHTWAVE_CA_FILE, or else those
-    of the system. Requests carry the name `as_name`, by default that of `--as` or LIGHTWAVE_AS. With `at`,
-    all queries are about that simulated time. `now` and relative times are fixed by the first answer.
+    of the system. Requests carry the name `as_name`, by default that of `--as` or LIGHTWAVE_AS, and ask for
+    the role of LIGHTWAVE_ROLE. With `at`, all queries are about that simulated time. `now` and relative times
+    are fixed by the first answer.
 
     Methods raise TwinUnreachable if no twin of this version answers, NotFound for 404, InvalidInput for 422,
     TwinBusy for 429, and RequestFailed for other errors.
@@ -145,6 +152,8 @@ class Client:
                     f"{'token' if token else TOKEN}: not a bearer token; must be visible ASCII characters"
                 )
             self._headers["Authorization"] = f"Bearer {own}"
+        if (role := caller_role()) is not None:
+            self._headers[ROLE_HEADER] = role
 
     @property
     def at(self) -> str | None:

@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import documents, incident, lab, run, schedule, show, stop, swarm
+from ops.cli.drills import desk, documents, incident, lab, run, schedule, show, stop, swarm
 
 app = command_app("drill")
 
@@ -88,3 +88,24 @@ app.command(
 app.command(
     "swarm", epilog=examples("drill swarm --seeds 200 --budget 10m", "drill swarm --seed 1000 --jobs 2")
 )(swarm.swarm)
+app.command(
+    "desk",
+    cls=RequestCommand,
+    epilog=examples("drill desk ocs-lost.yaml --as tina", "drill desk --drill pod-0/drill-3 < commands.txt"),
+)(desk.desk)
+app.command(
+    "acknowledge",
+    cls=RequestCommand,
+    epilog=examples("drill acknowledge", "drill acknowledge --drill pod-0/drill-3 --as tina"),
+)(desk.acknowledge)
+app.command(
+    "culprit",
+    cls=RequestCommand,
+    epilog=examples("drill culprit pod-0/ocs-17", "drill culprit pod-0/cube-3/host-2 --as tina"),
+)(desk.culprit)
+app.command(
+    "hint", cls=RequestCommand, epilog=examples("drill hint", "drill hint --drill pod-0/drill-3 -o json")
+)(desk.hint)
+app.command("debrief", epilog=examples("drill debrief pod-0/drill-3", "drill debrief pod-0/drill-3 -o json"))(
+    desk.debrief
+)
