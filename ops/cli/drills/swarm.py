@@ -9,12 +9,14 @@ from ops.cli.common.options import OutputOption, seed_option
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, DurationParam
 from ops.cli.drills.lab import Jobs
-from shared.basics.errors import Interrupted
+from shared.basics.errors import Interrupted, InvalidInput
 
 if TYPE_CHECKING:
     from ops.drills.suite_plan import LabSettings
     from ops.drills.swarm.hunt import Finding, SeedResult, SwarmResult
 
+SEED_END = 2**52
+"""Seeds of drills are lower."""
 EXIT_FOUND = 1
 """The exit code if a drill showed a problem."""
 FOLDER = Path("drill-swarm")
@@ -52,9 +54,9 @@ def swarm(
     ] = True,
     output: OutputOption = "table",
 ) -> None:
-    """Draw drills at random, run them in the lab, and keep those that show a fault of the product.
+    """Search for drills that show a fault of the product.
 
-    A drill is kept if it breaks an invariant, starves a slice, does not end, raises an error, or costs more
+    It draws drills at random and runs them in the lab. A drill is kept if it breaks an invariant, starves a slice, does not end, raises an error, or costs more
     than ten times the CPU time of a calm hour per message. Each is shrunk to a minimal document in --out,
     which `lightwave drill run FILE --in lab --judge` repeats. The same seed draws the same drill.
 
@@ -65,6 +67,8 @@ def swarm(
     from ops.drills.swarm.hunt import SwarmPlan, run_swarm
     from ops.drills.swarm.swarm_text import finding_row, swarm_json, swarm_text
 
+    if seed + seeds > SEED_END:
+        raise InvalidInput(f"--seed {seed}: is not allowed; must be at most {SEED_END - seeds}")
     folder = FindingsFolder(out)
     files: list[Path] = []
 

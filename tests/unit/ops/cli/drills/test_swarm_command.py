@@ -36,6 +36,12 @@ def test_a_used_folder_is_refused(tmp_path: Path) -> None:
     assert "must be a new or an empty folder" in done.stderr
 
 
+def test_seeds_that_no_drill_can_have_are_refused(tmp_path: Path) -> None:
+    done = run_forked(["drill", "swarm", "--seed", str(2**52), "--out", str(tmp_path / "found")], HERE)
+    assert done.returncode == USAGE
+    assert f"--seed {2**52}: is not allowed; must be at most {2**52 - 200}" in done.stderr
+
+
 def test_a_document_of_the_swarm_is_judged_in_the_lab(tmp_path: Path) -> None:
     path = FindingsFolder(tmp_path / "found").write(FOUND)
     words = ["drill", "run", str(path), "--seed", "5", "--warm-up", "1h", "--set", "pod.cubes=8"]
