@@ -56,9 +56,10 @@ def swarm(
 ) -> None:
     """Search for drills that show a fault of the product.
 
-    It draws drills at random and runs them in the lab. A drill is kept if it breaks an invariant, starves a slice, does not end, raises an error, or costs more
-    than ten times the CPU time of a calm hour per message. Each is shrunk to a minimal document in --out,
-    which `lightwave drill run FILE --in lab --judge` repeats. The same seed draws the same drill.
+    It draws drills at random and runs them in the lab. A drill is kept if it breaks an invariant, starves a
+    slice, does not end, raises an error, or costs more than ten times the CPU time of a calm hour per
+    message. Each is shrunk to a minimal document in --out, which `lightwave drill run FILE --in lab --judge`
+    repeats. The same seed draws the same drill.
 
     Exit codes: 0 nothing was found; 1 something was found; 130 Ctrl-C, after the result so far.
     """
