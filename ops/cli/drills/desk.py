@@ -154,7 +154,8 @@ class _Desk:
             if own is not None:
                 own(words[1:])
             elif words and words[0] in ORDINARY:
-                subprocess.run([sys.executable, "-m", "ops.cli", *words], check=False)  # noqa: S603 -- ourselves
+                command = [sys.executable, "-m", "ops.cli", *words]
+                subprocess.run(command, check=False)  # noqa: S603 -- a command of ours
             else:
                 word = words[0] if words else "lightwave"
                 echo(wrapped(f"{word}: not a command of the desk; `help` lists them"), to_stderr=True)
