@@ -21,7 +21,7 @@ from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from ops.requests.option_syntax import split_fault, split_timed_option
 from schemas.resource_kinds import FABRICS
-from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.time_grammar import NOW
 from shared.basics.units import US_PER_DAY
@@ -248,14 +248,14 @@ def _show_report(
 def _requested_forecast(
     client: Client, body: dict[str, object], words: Sequence[tuple[str, str]], site: str | None
 ) -> "ForecastReport":
-    """As `finished_forecast`, but InvalidInput names the option."""
+    """As `finished_forecast`, but InvalidInput and NotFound name the option."""
     changes = [change.model_dump(mode="json", exclude_unset=True) for change in _changes(client, words, site)]
     body = {**body, "changes": changes, "at": client.at}
     client = Client(client.url)  # forecasts themselves are not of a past time
     try:
         return finished_forecast(client, FORECASTS, body)
-    except InvalidInput as error:
-        raise InvalidInput(_with_option(str(error), words)) from None
+    except (InvalidInput, NotFound) as error:
+        raise type(error)(_with_option(str(error), words)) from None
 
 
 def _with_option(text: str, words: Sequence[tuple[str, str]]) -> str:

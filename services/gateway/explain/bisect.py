@@ -100,9 +100,9 @@ def parse_named_condition(
     twin: TwinPorts, text: str, fabric: str | None, *, allow_clock_fields: bool = False
 ) -> Condition:
     """The condition, with full names. Raise InvalidInput if it is invalid, or names hardware that cannot
-    exist."""
+    exist, and NotFound if there is no fabric `fabric`."""
+    default, problem = _default_or_problem(twin, fabric)
     try:
-        default, problem = _default_or_problem(twin, fabric)
         reader = ConditionReader(
             default,
             lambda word, name: _full_name(twin, default, word, name, problem),

@@ -41,7 +41,7 @@ def change_requests(
 def timed_changes(twin: TwinPorts, changes: Sequence[Change], site: str | None = None) -> list[TimedRequest]:
     """The requests of several changes; those without a fabric are of `site`, if that is given. Raise
     InvalidInput, with the place of the change, if one of them is not possible, or sets a parameter twice at
-    the same time."""
+    the same time, and NotFound if it is about an object that does not exist."""
     found: list[TimedRequest] = []
     settings: set[tuple[int, str, str]] = set()
     for place, change in enumerate(changes):
@@ -54,7 +54,7 @@ def timed_changes(twin: TwinPorts, changes: Sequence[Change], site: str | None =
                         raise InvalidInput(f"{name}: set twice at the same time; must be set once")
                     settings.add((after_us, fabric, name))
         except (InvalidInput, NotFound) as error:
-            raise InvalidInput(f"changes.{place}: {error}") from None
+            raise type(error)(f"changes.{place}: {error}") from None
         found += [TimedRequest(after_us, fabric, body) for body in bodies]
     return found
 

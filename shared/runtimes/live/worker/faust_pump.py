@@ -40,7 +40,7 @@ BOOTSTRAP_S_MAX = 20.0
 BOOTSTRAP_RETRY_S = 0.5
 
 
-def retry_without_brokers(brokers: Brokers) -> None:
+def wait_for_kafka(brokers: Brokers) -> None:
     """Let the consumers of this process retry while Kafka starts. Call this before the first one is created.
 
     While a starting Kafka names no broker, aiokafka asserts that this cannot happen, and then never looks for
@@ -136,7 +136,7 @@ def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
     """Run until SIGTERM, SIGINT or a failed batch. Exits the process; calls `end` before a graceful exit."""
     use_loop("uvloop")
     accept_non_utf8_headers()
-    retry_without_brokers(options.endpoints.kafka)
+    wait_for_kafka(options.endpoints.kafka)
     # Faust accepts no other assignor, so replace the class that it imports; this process has only one group.
     assignor = partition_assignor(options.endpoints.topics.log, options.partitions)
     driver.RoundRobinPartitionAssignor = assignor  # type: ignore[attr-defined]  # a name that it imports

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.worker import faust_pump
-from shared.runtimes.live.worker.faust_pump import retry_without_brokers
+from shared.runtimes.live.worker.faust_pump import wait_for_kafka
 
 BROKERS = Brokers("127.0.0.1:9")
 
@@ -30,7 +30,7 @@ def test_no_broker_is_an_answer_after_which_it_requests_again(monkeypatch: pytes
     monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
     with pytest.raises(AssertionError):  # it ends the search; if that no longer works, there is nothing to do
         asyncio.run(look())
-    retry_without_brokers(BROKERS)
+    wait_for_kafka(BROKERS)
     with pytest.raises(KafkaError) as found:
         asyncio.run(look())
     assert (found.value.retriable, str(found.value)) == (
@@ -60,7 +60,7 @@ def test_a_consumer_that_starts_waits_for_kafka(failures: int, monkeypatch: pyte
     monkeypatch.setattr(AIOKafkaClient, "bootstrap", bootstrap)
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
     monkeypatch.setattr(faust_pump, "_exit", exit_with)
-    retry_without_brokers(BROKERS)
+    wait_for_kafka(BROKERS)
     asyncio.run(start())
     assert left == [0]
 
@@ -72,7 +72,7 @@ def test_a_consumer_that_cannot_reach_kafka_exits_with_one_sentence(
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_S_MAX", 0.0)
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
     monkeypatch.setattr(faust_pump, "_exit", exit_with)
-    retry_without_brokers(BROKERS)
+    wait_for_kafka(BROKERS)
     with pytest.raises(Exited, match=r"^1$"):
         asyncio.run(start())
     sentences = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]

@@ -83,8 +83,6 @@ def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ({"changes": [DRAIN | {"target": "pod-0/cube-99"}]}, "changes.0: cube 'pod-0/cube-99': "),
-        ({"changes": [DRAIN | {"target": "pod-9/cube-1"}]}, "changes.0: fabric 'pod-9': no such fabric"),
         ({"days": 0.001, "changes": [DRAIN]}, "changes.0.after_s 600: is after the end of the futures"),
         (
             {"days": 1, "changes": [DRAIN | {"after_s": 86_401}]},
@@ -110,6 +108,22 @@ def test_an_invalid_request_is_refused_with_a_sentence(
 ) -> None:
     answer = twin.client().post("/v1/forecasts", json=body)
     assert answer.status_code == 422
+    assert str(answer.json()["error"]).startswith(sentence), answer.text
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("pod-0/cube-99", "changes.0: cube 'pod-0/cube-99': "),
+        ("pod-9/cube-1", "changes.0: fabric 'pod-9': no such fabric"),
+    ],
+)
+@pytest.mark.parametrize("change", ["drain", "undrain"])
+def test_a_change_of_a_missing_object_is_not_found(
+    twin: DrivenTwin, change: str, target: str, sentence: str
+) -> None:
+    answer = twin.client().post("/v1/forecasts", json={"changes": [{"change": change, "target": target}]})
+    assert answer.status_code == 404
     assert str(answer.json()["error"]).startswith(sentence), answer.text
 
 
