@@ -25,6 +25,7 @@ def on_tick(state: DemandsState, _tick: Tick, _message: Envelope) -> list[Output
     them."""
     state.hour = (state.now_us - state.commissioned_us) // US_PER_HOUR
     state.updated_us = state.now_us
+    _mark_documents(state)
     return [_moved(state)]
 
 
@@ -48,24 +49,30 @@ def on_pods_joined(state: DemandsState, body: PodsJoined | PodsRunning, _message
         return []
     mbps = mean_mbps(len(pods), body.gradient_bytes, body.step_us)
     state.rings[body.job] = (body.job, tuple(at[pod] for pod in pods), mbps)
-    return _moved_if_known(state)
+    return _jobs_changed(state)
 
 
 def on_pods_parted(state: DemandsState, body: PodsParted, _message: Envelope) -> list[Output]:
     """Remove the rings of a job that has ended or waits again; a repeated message has no effect."""
-    return _moved_if_known(state) if state.rings.pop(body.job, None) else []
+    return _jobs_changed(state) if state.rings.pop(body.job, None) else []
 
 
-def _moved_if_known(state: DemandsState) -> list[Output]:
-    """The demand of the same hour with changed jobs, if any hour was reported."""
+def _jobs_changed(state: DemandsState) -> list[Output]:
+    """The demand of the same hour with changed jobs, if any hour was reported. The documents show the jobs
+    before the first hour, too."""
+    _mark_documents(state)
     return [] if state.hour == NO_HOUR else [_moved(state)]
 
 
-def _moved(state: DemandsState) -> DemandMoved:
+def _mark_documents(state: DemandsState) -> None:
+    """Mark all documents as changed."""
     state.changed_documents.update(
         ("demands", f"{state.fabric}/block-{n}") for n in range(len(state.plant.blocks))
     )
     state.changed_documents.add(("summaries", f"{state.fabric}/demands"))
+
+
+def _moved(state: DemandsState) -> DemandMoved:
     flows = state.flows
     sent = demand_of(state.model, state.hour, flows).sum(axis=1)
     rings = tuple(state.rings.values())

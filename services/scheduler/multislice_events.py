@@ -19,7 +19,13 @@ from services.scheduler.cycle import cycle
 from services.scheduler.lifecycle import admit, evict, refuse, requeue, slice_name, store_slice, withdraw
 from services.scheduler.multislice.gang_hold import take_held_cubes, unreachable_pods, yields_to_older_job
 from services.scheduler.recovery.preemption_notices import uncommitted_us
-from services.scheduler.state import SchedulerState, jobs_of, members_of, put_slice
+from services.scheduler.state import (
+    SchedulerState,
+    invalidate_wait_summary,
+    jobs_of,
+    members_of,
+    put_slice,
+)
 from services.scheduler.structures.gang_member import (
     MemberStatus,
     after_departure,
@@ -123,6 +129,8 @@ def on_pods_joined(state: SchedulerState, body: PodsJoined, message: Envelope) -
         name = slice_name(state, number)
         return [PodsParted(job=body.job, slice=name, ends="requeued", reason=reason)]
     row, held = take_held_cubes(state, row)
+    # No cycle follows, because no cube comes free. But fewer slices wait, and more cubes are in use.
+    invalidate_wait_summary(state)
     return admit(state, row, held.cubes, held.corner, cause=message.id)
 
 

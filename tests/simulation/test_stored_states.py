@@ -24,6 +24,7 @@ from shared.engine.site import Site
 from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, restore_instance
 from shared.storage.store.change_tracking import StateTracker
+from tests.support.fresh_documents import fresh_documents
 from tests.support.pods import (
     POD,
     SUPERPOD,
@@ -94,12 +95,8 @@ class Kept:
                 instance.state.changed_documents.clear()
 
 
-def fresh_documents(site: Site) -> dict[DocumentKey, Any]:
-    return {
-        key: instance.service.document(instance.state, key)
-        for instance in site.instances
-        for key in instance.service.document_keys(instance.state)
-    }
+def all_documents(site: Site) -> dict[DocumentKey, Any]:
+    return {key: text for one in site.instances for key, text in fresh_documents(one).items()}
 
 
 def roots(site: Site) -> Iterator[Envelope]:
@@ -131,7 +128,7 @@ def test_incremental_changes_always_equal_the_full_states() -> None:
         )
         kinds.update(message.type for message in log)
         if not count:
-            kept.documents.update(fresh_documents(site))
+            kept.documents.update(all_documents(site))
         kept.commit(read_by)
         for instance in site.instances:
             assert kept.stored[instance.service.name] == encode_instance(instance), (
@@ -156,7 +153,7 @@ def test_incremental_changes_always_equal_the_full_states() -> None:
 
 def check_documents(kept: Kept, root: Envelope) -> None:
     stored = {key: document for key, document in kept.documents.items() if document is not None}
-    fresh = fresh_documents(kept.site)
+    fresh = all_documents(kept.site)
     assert stored.keys() == fresh.keys(), root.id
     differing = [key for key, document in fresh.items() if stored[key] != document]
     assert differing == [], root.id

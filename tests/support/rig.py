@@ -12,6 +12,7 @@ from schemas.envelope import Envelope, enclose
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService, DocumentKey
 from shared.engine.state import State, stored_fields
+from tests.support.fresh_documents import fresh_documents
 from tests.support.pods import POD, empty_site, first_message, next_tick
 
 BodyT = TypeVar("BodyT", bound=Body)
@@ -44,14 +45,16 @@ class Bench:
         due = self.site.earliest()
         return None if due is None else due.due_us
 
-    def say(self, body: Body, at_us: int | None = None, cause: str | None = None) -> list[Envelope]:
-        """Advance to just before `at_us` (default: now), send the message, and return all messages that
-        follow."""
+    def say(
+        self, body: Body, at_us: int | None = None, cause: str | None = None, fabric: str = POD
+    ) -> list[Envelope]:
+        """Advance to just before `at_us` (default: now), send the message as a service of `fabric`, and
+        return all messages that follow."""
         at_us = self.now_us if at_us is None else at_us
         self.run(at_us - 1)
-        source = f"{body.writer}@{POD}"
+        source = f"{body.writer}@{fabric}"
         seq = self._seq[source] = self._seq.get(source, 0) + 1
-        return self._take(enclose(body, fabric=POD, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
+        return self._take(enclose(body, fabric=fabric, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
 
     def run(self, until_us: int) -> list[Envelope]:
         """Run every Tick up to and including `until_us`; return them with all messages that follow."""
@@ -77,11 +80,7 @@ class Bench:
     def assert_documents_hold(self) -> None:
         """Check that the documents kept along the way equal those of the current states."""
         kept = {key: document for key, document in self.documents.items() if document is not None}
-        fresh = {
-            key: instance.service.document(instance.state, key)
-            for instance in self.site.instances
-            for key in instance.service.document_keys(instance.state)
-        }
+        fresh = {key: text for one in self.site.instances for key, text in fresh_documents(one).items()}
         assert kept == fresh
 
     def reload(self) -> None:

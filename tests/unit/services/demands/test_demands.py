@@ -130,6 +130,14 @@ def test_a_job_that_joins_before_the_first_hour_is_reported_with_it() -> None:
     assert moved(bench.run(0)).rings == ((JOB, (0, 2), MBPS[2]),)
 
 
+def test_documents_show_the_jobs_before_the_first_hour() -> None:
+    bench = network()
+    for body, mbps in ((joined("pod-1", "pod-2"), 2 * MBPS[2]), (parted(), 0)):
+        assert bench.say(body, 0) == []
+        assert bench.documents["summaries", "pod-0/demands"].jobs_mbps == mbps
+        bench.assert_documents_hold()
+
+
 def test_a_job_older_than_the_network_is_reported_with_the_first_hour() -> None:
     bench = network()
     slices = ("pod-3/slice-3", "pod-1/slice-3")

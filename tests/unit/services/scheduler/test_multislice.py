@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ops.sites.configuration import superpod_config
+from schemas.messages.scheduler import PodHeld, PodsJoined, SliceAdmitted
+from schemas.multislice import Multislice
 from services.scheduler.multislice.gang_hold import hold_backoff_us
+from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, commission
 from services.scheduler.structures.gang_member import (
     GangMember,
@@ -15,6 +18,8 @@ from services.scheduler.structures.gang_member import (
 )
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_S
+from tests.support.requested import slice_requested
+from tests.support.rig import Bench, bodies
 
 NEW = GangMember(
     job="pod-0/slice-4",
@@ -91,3 +96,19 @@ def test_back_off_differs_by_pod_by_attempt_and_after_a_restart() -> None:
     ]
     assert len(set(spans)) == len(spans)
     assert hold_backoff_us(scheduler(300), row, 6) == spans[0]
+
+
+def test_waiting_slices_show_their_new_places_and_reasons_when_a_job_gets_its_held_cubes() -> None:
+    """No cube comes free then, so no scheduling cycle follows. The waiting slice moves up all the same."""
+    bench = Bench([SERVICE], superpod_config(["pod.cubes=4", "failures.enabled=false"], seed=5))
+    job = Multislice(job="pod-0/slice-0", pods=("pod-0", "pod-1"), gradient_bytes=1, step_us=US_PER_S)
+    assert bodies(bench.say(slice_requested("pod-0/slice-0", shape=(4, 4, 8), multislice=job)), PodHeld)
+    bench.say(slice_requested("pod-0/slice-1", shape=(4, 4, 12)))
+    waiting = bench.documents["slices", "pod-0/slice-1"]
+    assert (waiting.queue_position, "2 idle and 2 kept for others" in waiting.reason) == (2, True), waiting
+    held = PodHeld(job=job.job, slice="pod-1/slice-3", until_us=600 * US_PER_S)
+    log = bench.say(held, fabric="pod-1")
+    assert [len(bodies(log, kind)) for kind in (PodsJoined, SliceAdmitted)] == [1, 1]
+    waiting = bench.documents["slices", "pod-0/slice-1"]
+    assert (waiting.queue_position, "2 idle and 2 used" in waiting.reason) == (1, True), waiting
+    bench.assert_documents_hold()
