@@ -27,6 +27,7 @@ from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import (
     Commit,
     DocumentChange,
+    GuardedFields,
     OutboxEntry,
     OutboxTrim,
     PartitionSnapshot,
@@ -397,7 +398,9 @@ class StateDigestsContract:
     def test_a_reader_that_begins_is_sealed(self, store: Store, writer: Writer) -> None:
         relay = SealedOutbox(DIGESTS, 0)
         relay.load(store.view(0, 1))
-        store.trim(relay.sealed(OutboxTrim(0, begin={"ocs": 4}, fields=dict(VALUES))))
+        guarded = tuple(GuardedFields(name, None, {name: text}) for name, text in VALUES.items())
+        store.trim(relay.sealed(OutboxTrim(0, begin={"ocs": 4}, guarded=guarded)))
+        assert VALUES.items() <= store.values(0).items()
         check_partition(store, DIGESTS, 0)
         writer.position("ocs", 5)
         with pytest.raises(StateRefused, match="ocs of no fabric in partition 0"):

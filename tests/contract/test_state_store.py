@@ -26,6 +26,7 @@ from shared.storage.store.state_store import (
     Commit,
     DocumentChange,
     FabricPlace,
+    GuardedFields,
     OutboxEntry,
     OutboxTrim,
     StateChange,
@@ -415,6 +416,21 @@ class StateStoreContract:
         assert store.view(0, 1).values == {"end": "12"}
         store.trim(OutboxTrim(0, end=("12", 10)))  # something else set a wrong end, which it saw
         assert store.view(0, 1).values == {"end": "10"}
+
+    def test_a_registration_is_not_set_back_by_a_sequencer_that_was_stopped(self, store: Store) -> None:
+        active, retired = (
+            {"fabric:pod-1": text, "digest:fabric:pod-1": text[-1]} for text in ("a s", "a s 7")
+        )
+        commissions = GuardedFields("fabric:pod-1", None, active)
+        retires = GuardedFields("fabric:pod-1", "a s", retired)
+        other = GuardedFields("fabric:pod-2", None, {"fabric:pod-2": "a s"})
+        store.trim(OutboxTrim(0, guarded=(retires,)))  # it saw a registration that a rebuild has removed
+        assert store.view(0, 1).values == {}
+        store.trim(OutboxTrim(0, end=("", 1), guarded=(commissions,)))
+        assert store.view(0, 1).values == {"end": "1", **active}
+        store.trim(OutboxTrim(0, end=("1", 9), guarded=(retires,)))
+        store.trim(OutboxTrim(0, end=("", 1), guarded=(commissions, other)))  # stopped before its first trim
+        assert store.view(0, 1).values == {"end": "9", **retired, "fabric:pod-2": "a s"}
 
     def test_an_image_replaces_everything_that_the_log_can_rebuild(self, store: Store) -> None:
         assert store.commit(FULL)

@@ -215,6 +215,9 @@ class MemoryStore:
             seen, end = trim.end
             stored = kept.values.get("end", seen)
             kept.values["end"] = str(end) if stored == seen else str(max(end, int(stored)))
+        for one in trim.guarded:
+            if kept.values.get(one.name) == one.seen:
+                kept.values.update(one.fields)
         for reader, position in trim.begin.items():
             kept.positions.setdefault(reader, position)
         for reader, seal in trim.begin_seals.items():

@@ -12,7 +12,7 @@ from zlib import crc32
 from shared.basics.errors import StateRefused
 from shared.engine.message_order import ServiceProgress
 from shared.engine.state_codec import COUNTERS
-from shared.storage.store.state_store import Commit, OutboxEntry
+from shared.storage.store.state_store import Commit, GuardedFields, OutboxEntry
 
 FABRICS = "lightwave:fabrics"
 NAMES = "lightwave:names"
@@ -111,13 +111,22 @@ return 1
 """
 """Merges contiguous ranges of the log, from and to."""
 
-SET_END = f"""{WHOLE}
-local stored = redis.call('HGET', KEYS[1], 'value:end')
-if stored and stored ~= ARGV[1] and whole(stored) > whole(ARGV[2]) then return 0 end
-redis.call('HSET', KEYS[1], 'value:end', ARGV[2])
+SET_GUARDED = f"""{WHOLE}
+local stored, seen, finish = redis.call('HGET', KEYS[1], 'value:end'), ARGV[1], ARGV[2]
+if finish ~= '' and not (stored and stored ~= seen and whole(stored) > whole(finish)) then
+  redis.call('HSET', KEYS[1], 'value:end', finish)
+end
+local at = 3
+while at <= #ARGV do
+  local is_as_seen = (redis.call('HGET', KEYS[1], ARGV[at]) or '') == ARGV[at + 1]
+  local last = at + 2 + tonumber(ARGV[at + 2])
+  if is_as_seen then redis.call('HSET', KEYS[1], unpack(ARGV, at + 3, last)) end
+  at = last + 1
+end
 return 1
 """
-"""Sets the known end of the log, unless another process has stored a higher one."""
+"""Sets the known end of the log, unless another process has stored a higher one. Then sets groups of fields,
+each only if its first one is as the sequencer saw it."""
 
 SWAP = """
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
@@ -406,9 +415,15 @@ def inbox_informed_command(partition: int, parts: Sequence[tuple[int, int]]) -> 
     return ["EVAL", INFORM_INBOX, str(len(places)), *places, *map(str, chain.from_iterable(parts))]
 
 
-def end_command(partition: int, seen: str, end: int) -> Command:
-    """Set the known end of the log, unless a higher one is stored that differs from `seen`."""
-    return ["EVAL", SET_END, "1", key(partition, "progress"), seen, str(end)]
+def guarded_command(partition: int, end: tuple[str, int] | None, guarded: Sequence[GuardedFields]) -> Command:
+    """Set the known end of the log, from (value in the view, new end), unless a higher one is stored that
+    differs from the former; and each group of fields whose guard is as in the view."""
+    seen, finish = ("", "") if end is None else (end[0], str(end[1]))
+    groups: list[str] = []
+    for one in guarded:
+        pairs = [part for name, text in one.fields.items() for part in (f"value:{name}", text)]
+        groups += [f"value:{one.name}", one.seen or "", str(len(pairs)), *pairs]
+    return ["EVAL", SET_GUARDED, "1", key(partition, "progress"), seen, finish, *groups]
 
 
 def set_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:

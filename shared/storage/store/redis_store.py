@@ -254,8 +254,8 @@ class RedisStore(RedisInbox):
         if trim.requests:
             taken = [f"{number}-0" for number in trim.requests]
             commands.append(["EVAL", layout.REMOVE_EACH, "3", *layout.inbox_keys(partition), *taken])
-        if trim.end is not None:
-            commands.append(layout.end_command(partition, *trim.end))
+        if trim.end is not None or trim.guarded:
+            commands.append(layout.guarded_command(partition, trim.end, trim.guarded))
         if trim.inbox_informed:
             commands.append(layout.inbox_informed_command(partition, trim.inbox_informed))
         if commands:

@@ -32,12 +32,25 @@ def commit_with_marks(digests: StateDigests, commit: Commit) -> Commit:
 def trim_with_marks(digests: StateDigests, trim: OutboxTrim) -> OutboxTrim:
     """The trim with the digests of the values that it writes."""
     marks = _marks(digests, trim.partition, trim.fields)
-    return replace(trim, fields={**trim.fields, **marks}) if marks else trim
+    guarded = tuple(
+        replace(one, fields={**one.fields, **_digests_of(digests, trim.partition, one.fields)})
+        for one in trim.guarded
+    )
+    return replace(trim, fields={**trim.fields, **marks}, guarded=guarded) if marks or guarded else trim
 
 
 def _marks(digests: StateDigests, partition: int, fields: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The digests of the values that have one, and None for that of each value that is removed."""
+    removed = {
+        f"{MARK_PREFIX}{name}": None for name, text in fields.items() if is_covered(name) and text is None
+    }
+    written = {name: text for name, text in fields.items() if text is not None}
+    return {**removed, **_digests_of(digests, partition, written)}
+
+
+def _digests_of(digests: StateDigests, partition: int, fields: Mapping[str, str]) -> dict[str, str]:
     return {
-        f"{MARK_PREFIX}{name}": None if text is None else digests.value(partition, name, text)
+        f"{MARK_PREFIX}{name}": digests.value(partition, name, text)
         for name, text in fields.items()
         if is_covered(name)
     }

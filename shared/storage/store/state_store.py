@@ -146,6 +146,18 @@ class SequencerView:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardedFields:
+    """Values of a partition that are written only if the value `name` is still the one in the view, or is
+    still absent. Otherwise another process has read a later message, and knows more."""
+
+    name: str
+    seen: str | None
+    """The value `name` in the view; None if it was absent."""
+    fields: Mapping[str, str]
+    """The values to write: `name`, and what belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class OutboxTrim:
     """What a sequencer has finished of a view of a partition: all of it is on the log now."""
 
@@ -166,6 +178,8 @@ class OutboxTrim:
     end: tuple[str, int] | None = None
     """The value `end` in the view, and the end of the log to store there. If the store has another, higher
     value by now, it stays: this sequencer was stopped, and another one has appended since."""
+    guarded: tuple[GuardedFields, ...] = ()
+    """The registrations of fabrics that this sequencer commissioned or retired."""
 
 
 class StateStore(Protocol):

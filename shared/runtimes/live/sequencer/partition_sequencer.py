@@ -51,7 +51,7 @@ from shared.storage.store.fabric_registry import (
 )
 from shared.storage.store.sealed_commits import SealedOutbox, check_head_values
 from shared.storage.store.state_digests import StateDigests
-from shared.storage.store.state_store import OutboxEntry, OutboxTrim, SequencerView
+from shared.storage.store.state_store import GuardedFields, OutboxEntry, OutboxTrim, SequencerView
 
 LOOKBACK_RECORDS = 2_000
 """Records of the first read back from the end of the log; each further one is twice as long."""
@@ -112,8 +112,8 @@ class PartitionSequencer:
         self._store = store
         self._appender = appender
         self._quiet = 0
-        self._end_seen = ""
-        """The end of the log as the store had it at the start of this step."""
+        self._values_seen: Mapping[str, str] = {}
+        """The values of the partition as the store had them at the start of this step."""
         self._appended: tuple[tuple[int, int], ...] = ()
         """Ranges of the log that this step appended, until the store knows them."""
 
@@ -128,7 +128,7 @@ class PartitionSequencer:
         view = self._store.view(self.partition, REQUESTS_MAX)
         if self._digests is not None:
             check_head_values(self._digests, self.partition, view)
-        self._end_seen = view.values.get("end", "")
+        self._values_seen = view.values
         self._check_rules(view)
         if self._sealed is not None:
             self._sealed.load(view)
@@ -348,15 +348,19 @@ class PartitionSequencer:
             self._quiet = max(self._quiet, end)
         logged = [(offsets[n], message) for n, (_, message, _) in enumerate(roots) if offsets[n] == end + n]
         self._store.record_logged(self.partition, logged_requests(logged))
-        fields: dict[str, str | None] = {}
+        registrations: dict[str, str] = {}
         begin: dict[str, int] = {}
         for _, message, _ in landed:
             registration = registration_from(message, self._registered)
             if registration is not None:
-                fields.update(registration_value(message.fabric, registration))
+                registrations.update(registration_value(message.fabric, registration))
             if isinstance(message.body, FabricCommissioned):
                 begin.update({service.name: end for service in self._services_of(message.body.kind)})
-        self._trim(OutboxTrim(self.partition, requests=taken, fields=fields, begin=begin))
+        guarded = tuple(
+            GuardedFields(name, self._values_seen.get(name), {name: text})
+            for name, text in registrations.items()
+        )
+        self._trim(OutboxTrim(self.partition, requests=taken, begin=begin, guarded=guarded))
 
     def _check_rules(self, view: SequencerView) -> None:
         """The rules decide which root message is next."""
@@ -391,7 +395,7 @@ class PartitionSequencer:
         self._trim(OutboxTrim(self.partition, dead_letters=tuple(at for at, _ in rows)))
 
     def _trim(self, trim: OutboxTrim) -> None:
-        end = None if self.end is None else (self._end_seen, self.end)
+        end = None if self.end is None else (self._values_seen.get("end", ""), self.end)
         appended, self._appended = self._appended, ()
         whole = replace(trim, inbox_informed=(*trim.inbox_informed, *appended), end=end)
         self._store.trim(whole if self._sealed is None else self._sealed.sealed(whole))
