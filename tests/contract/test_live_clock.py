@@ -89,6 +89,27 @@ class TestClockAnchor:
         assert epoch is not None
         assert (epoch.clock_us(store.wall_us()) < 60 * 5 * US_PER_S) == waits
 
+    def test_a_partition_that_catches_up_does_not_keep_the_clock_going(
+        self, store: RedisStore, loop: SequencerLoop
+    ) -> None:
+        """Otherwise the others would make up in a jump what the clock has advanced meanwhile."""
+        write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
+        behind = loop.sequencers[1]
+        behind.has_started = True
+        appender: Any = None
+        ahead = loop.sequencers[2] = PartitionSequencer(2, "a" * 32, services_of, store, appender)
+        ahead.processed_us = 50_000_000
+        for at_us in (1, 2, 3):
+            behind.processed_us = at_us
+            loop._keep_clock()
+        moved_s = loop._moved_s
+        behind.processed_us = 4
+        loop._keep_clock()
+        assert loop._moved_s == moved_s
+        ahead.processed_us += 1
+        loop._keep_clock()
+        assert loop._moved_s > moved_s
+
     def test_advancing_time_is_not_anchored_again(self, store: RedisStore, loop: SequencerLoop) -> None:
         before = Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False)
         write_epoch(store, before)

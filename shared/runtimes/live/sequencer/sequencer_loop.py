@@ -52,11 +52,11 @@ BACKOFF_S_MAX = 2.0
 CLOCK_OPERATOR = "sequencer"
 """The author of the sequencer's clock changes on the operations log."""
 STANDSTILL_S_MAX = 10.0
-"""How long time may stand still in every partition before the clock waits for it, so that the lag is not made
-up in a jump."""
+"""How long no partition may pass the furthest time reached before the clock waits there, so that the lag is
+not made up in a jump. A partition that catches up meanwhile goes on."""
 STANDSTILL = (
-    "simulated time stands still in every partition, and the clock waits for it; `lightwave live status` "
-    "shows what delays it"
+    "the furthest simulated time of all partitions stands still, and the clock waits for it; `lightwave live "
+    "status` shows what delays it"
 )
 REFUSED_RECHECK_S = 1.0
 """Interval of the checks for states that were refused."""
@@ -111,10 +111,10 @@ class SequencerLoop:
         """Wall time for which simulated time should have advanced and did not."""
         self._meter = SpeedMeter()
         self._speed = 0.0
-        self._last_processed_us: dict[int, int] = {}
-        """Partition → simulated time, as last measured."""
+        self._last_furthest_us = -1
+        """The furthest time of all partitions, as last measured."""
         self._moved_s = self._anchored_s = time.monotonic()
-        """When the time of some partition last advanced, and when the clock was last anchored."""
+        """When the furthest time of all partitions last advanced, and when the clock was last anchored."""
 
     def stop(self) -> None:
         self._stopping.set()
@@ -186,9 +186,9 @@ class SequencerLoop:
         return (*(problem for _, problem in sorted(self.problems.copy().items())), *still)
 
     def _keep_clock(self) -> None:
-        """Record that this sequencer keeps the clock. If none did for a while, or if time cannot advance
-        anywhere (no worker yet, Kafka is down), anchor the clock where time stands. A paused clock keeps its
-        time: there is nothing to make up, and a run to a set time is still completed."""
+        """Record that this sequencer keeps the clock. If none did for a while, or if no partition gets
+        further than the furthest (no worker yet, Kafka is down), anchor the clock where time stands. A paused
+        clock keeps its time: there is nothing to make up, and a run to a set time is still completed."""
         now_s, epoch = time.monotonic(), read_epoch(self._store)
         if epoch is None:
             return
@@ -203,16 +203,12 @@ class SequencerLoop:
             self._anchored_s = now_s
         write_clock_beat(self._store)
         clock_us = epoch.clock_us(self._store.wall_us())
-        processed_us_by_partition = {
-            partition: sequencer.processed_us for partition, sequencer in self.sequencers.items()
-        }
-        moved = any(
-            at_us > self._last_processed_us.get(partition, -1)
-            for partition, at_us in processed_us_by_partition.items()
-        )
-        if moved or epoch.paused or clock_us <= min(processed_us_by_partition.values(), default=clock_us):
+        processed_us = [sequencer.processed_us for sequencer in self.sequencers.values()]
+        furthest_us = max(processed_us, default=-1)
+        moved = furthest_us > self._last_furthest_us
+        if moved or epoch.paused or clock_us <= min(processed_us, default=clock_us):
             self._moved_s = now_s
-        self._last_processed_us = processed_us_by_partition
+        self._last_furthest_us = furthest_us
 
     def _is_new(self) -> bool:
         """Whether the twin has not been used yet: its log contains only commissionings. States alone would

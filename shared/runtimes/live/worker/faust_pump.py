@@ -22,6 +22,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer import consumer
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError
+from aiokafka.producer import producer
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ChannelT, EventT, StreamT
@@ -36,16 +37,17 @@ from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
 from shared.runtimes.live.kafka.records import Record, record_of
 
 BOOTSTRAP_S_MAX = 20.0
-"""How long a consumer that starts tries to reach Kafka."""
+"""How long a consumer or producer that starts tries to reach Kafka."""
 BOOTSTRAP_RETRY_S = 0.5
 
 
 def wait_for_kafka(brokers: Brokers) -> None:
-    """Let the consumers of this process retry while Kafka starts. Call this before the first one is created.
+    """Let consumers and producers of this process retry while Kafka starts. Call this before the first one is
+    created.
 
     While a starting Kafka names no broker, aiokafka asserts that this cannot happen, and then never looks for
-    its group's coordinator again. If Kafka is not reachable when a consumer starts, aiokafka raises, and
-    Faust writes seven tracebacks; this retries for `BOOTSTRAP_S_MAX`, then exits the process with one
+    its group's coordinator again. If Kafka is not reachable when one of them starts, aiokafka raises,
+    and Faust writes seven tracebacks; this retries for `BOOTSTRAP_S_MAX`, then exits the process with one
     sentence."""
 
     class RetryingClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no types
@@ -66,7 +68,7 @@ def wait_for_kafka(brokers: Brokers) -> None:
                 raise GroupCoordinatorNotAvailableError("Kafka names no broker yet")
             return await super().coordinator_lookup(coordinator_type, coordinator_key)
 
-    consumer.AIOKafkaClient = RetryingClient
+    consumer.AIOKafkaClient = producer.AIOKafkaClient = RetryingClient
 
 
 Assignor = type[RoundRobinPartitionAssignor]

@@ -1,12 +1,14 @@
-"""How a worker's consumer handles a Kafka that is starting and names no broker yet."""
+"""How a worker's clients handle a Kafka that is starting and names no broker yet."""
 
 import asyncio
+from types import ModuleType
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.consumer import consumer
 from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.producer import producer
 
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.worker import faust_pump
@@ -27,7 +29,7 @@ async def look() -> None:
 
 
 def test_no_broker_is_an_answer_after_which_it_requests_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
+    restore_afterwards(monkeypatch)
     with pytest.raises(AssertionError):  # it ends the search; if that no longer works, there is nothing to do
         asyncio.run(look())
     wait_for_kafka(BROKERS)
@@ -47,8 +49,11 @@ def exit_with(code: int) -> None:
     raise Exited(code)
 
 
+@pytest.mark.parametrize("module", [consumer, producer])
 @pytest.mark.parametrize("failures", [0, 3])
-def test_a_consumer_that_starts_waits_for_kafka(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_starts_waits_for_kafka(
+    failures: int, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = [failures]
 
     async def bootstrap(_client: AIOKafkaClient) -> None:
@@ -56,35 +61,42 @@ def test_a_consumer_that_starts_waits_for_kafka(failures: int, monkeypatch: pyte
             left[0] -= 1
             raise KafkaConnectionError("Unable to bootstrap from 127.0.0.1:9")
 
-    monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
+    restore_afterwards(monkeypatch)
     monkeypatch.setattr(AIOKafkaClient, "bootstrap", bootstrap)
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
     monkeypatch.setattr(faust_pump, "_exit", exit_with)
     wait_for_kafka(BROKERS)
-    asyncio.run(start())
+    asyncio.run(start(module))
     assert left == [0]
 
 
-def test_a_consumer_that_cannot_reach_kafka_exits_with_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("module", [consumer, producer])
+def test_a_client_that_cannot_reach_kafka_exits_with_one_sentence(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
+    restore_afterwards(monkeypatch)
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_S_MAX", 0.0)
     monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
     monkeypatch.setattr(faust_pump, "_exit", exit_with)
     wait_for_kafka(BROKERS)
     with pytest.raises(Exited, match=r"^1$"):
-        asyncio.run(start())
+        asyncio.run(start(module))
     sentences = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
     assert len(sentences) == 1
     assert "127.0.0.1:9" in sentences[0]
     assert "Traceback" not in caplog.text
 
 
-async def start() -> None:
-    """Start the client of a consumer; nothing listens at the address."""
-    client: AIOKafkaClient = consumer.AIOKafkaClient(bootstrap_servers="127.0.0.1:9")
+async def start(module: ModuleType) -> None:
+    """Start the client of a consumer or a producer; nothing listens at the address."""
+    client: AIOKafkaClient = module.AIOKafkaClient(bootstrap_servers="127.0.0.1:9")
     try:
         await client.bootstrap()
     finally:
         await client.close()
+
+
+def restore_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clients of aiokafka be its own ones again after the test."""
+    for module in (consumer, producer):
+        monkeypatch.setattr(module, "AIOKafkaClient", AIOKafkaClient)
