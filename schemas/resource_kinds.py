@@ -101,8 +101,8 @@ class ResourceKind(Generic[RowT]):
     title: str
     spellings: tuple[str, ...]
     documents: tuple[str, ...]
-    parts: tuple[str, ...]
     columns: tuple[Column[RowT], ...]
+    parts: tuple[str, ...] = ()
     state_field: str = "state"
     is_finished: Callable[[RowT], bool] | None = None
 
@@ -172,7 +172,6 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     "fabric",
     ("fabric", "fabrics", "pod", "pods", "network", "networks"),
     documents=("summaries", "trunk-loads", "jobs"),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("KIND", lambda row: row.kind, wide=True),
@@ -284,7 +283,6 @@ SLICES: "ResourceKind[SliceRow]" = ResourceKind(
     "slice",
     ("slice", "slices"),
     documents=("slices",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
@@ -313,7 +311,6 @@ FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
     "fault",
     ("fault", "faults"),
     documents=("faults",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("KIND", lambda row: row.kind),
@@ -336,7 +333,6 @@ DRILLS: "ResourceKind[DrillRow]" = ResourceKind(
     "drill",
     ("drill", "drills"),
     documents=("drills",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("TITLE", lambda row: row.title),
@@ -360,7 +356,6 @@ SCHEDULES: "ResourceKind[ScheduleRow]" = ResourceKind(
     "schedule of a drill",
     ("schedule", "schedules"),
     documents=("schedules",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("TITLE", lambda row: row.title),
@@ -383,7 +378,6 @@ REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     "repair",
     ("repair", "repairs"),
     documents=("repairs",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("KIND", lambda row: row.kind, wide=True),
@@ -403,7 +397,6 @@ VERDICTS: "ResourceKind[VerdictRow]" = ResourceKind(
     "verdict",
     ("verdict", "verdicts"),
     documents=("verdicts",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("KIND", lambda row: row.kind),
@@ -446,7 +439,6 @@ TRUNKS: "ResourceKind[TrunkRow]" = ResourceKind(
     "trunk",
     ("trunk", "trunks"),
     documents=("blocks", "trunk-loads"),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
@@ -466,7 +458,6 @@ DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
     "demand",
     ("demand", "demands"),
     documents=("demands",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("SOURCE", lambda row: row.source, wide=True),
@@ -481,7 +472,6 @@ REWIRINGS: "ResourceKind[RewiringRow]" = ResourceKind(
     "rewiring",
     ("rewiring", "rewirings"),
     documents=("rewirings",),
-    parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
@@ -568,16 +558,8 @@ def find_kind(word: str) -> ResourceKind[Any] | None:
 
 CLOCK_FIELDS = frozenset(
     {
-        "now_us",
-        "position",
-        "carried_us",
-        "waited_us",
-        "ran_us",
-        "left_us",
-        "late_us",
-        "used_mean",
-        "median_us",
-        "p95_us",
+        *("now_us", "position", "carried_us", "waited_us", "ran_us", "left_us", "late_us"),
+        *("used_mean", "median_us", "p95_us"),
     }
 )
 """Fields that change with time alone."""

@@ -170,7 +170,7 @@ def due(state: DrillsState) -> int | None:
     times = [
         time for number, run in state.running.items() for time in _times(state.plans[number], run) if time
     ]
-    scheduled_us = schedules.due(state)
+    scheduled_us = schedules.next_run_us(state)
     if scheduled_us is not None:
         times.append(scheduled_us)
     return max(min(times), state.now_us + 1) if times else None

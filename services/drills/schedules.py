@@ -84,7 +84,7 @@ def on_unschedule(state: DrillsState, body: UnscheduleDrill, _message: Envelope)
     return [DrillUnscheduled(schedule=name)]
 
 
-def due(state: DrillsState) -> int | None:
+def next_run_us(state: DrillsState) -> int | None:
     """When the next schedule is due."""
     return min((schedule.next_us for schedule in state.schedules.values()), default=None)
 

@@ -18,7 +18,7 @@ from shared.engine.service import CausedBy, Output
 
 
 def on_set_parameters(state: FailuresState, body: SetParameters, message: Envelope) -> list[Output]:
-    """Change all of the parameters, or none. If drills have leases of some, these end: the new values stay."""
+    """Change all of the parameters, or none. The leases of drills on them end: the new values stay."""
     changed = _change(state, body.settings, message.id)
     if isinstance(changed, ParametersChanged):
         for setting in body.settings:

@@ -56,7 +56,7 @@ def desk(
     ] = None,
     fabric: Fabric = None,
 ) -> None:
-    """Sit at the desk of a trainee: a brief, alerts, and the ordinary commands, without the truth.
+    """Sit at the desk of a trainee, who sees alerts but no truth.
 
     With FILE it starts the drill, which needs the role operator; without, a trainee sits down at the desk of
     the drill that runs. Commands come from the terminal or, line by line, from standard input.
@@ -192,7 +192,7 @@ def _lines() -> Iterator[str]:
 def acknowledge(
     drill: DrillOption = None, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
 ) -> None:
-    """Acknowledge the alerts of a drill: you have seen them, and work on them."""
+    """Acknowledge the alerts of a drill: you work on them."""
     client = Client()
     _acknowledge(client, _meant(client, drill), key, comment, output)
 
@@ -228,7 +228,7 @@ def debrief(
     ],
     output: OutputOption = "table",
 ) -> None:
-    """Show the timeline of a drill with the truth, and the trainee's score.
+    """Show a drill's timeline with the truth, and the score.
 
     Only after the drill has ended. Chip-hours saved are measured on two copies of the twin, one without the
     trainee; a trainee's own token may not run them.

@@ -83,7 +83,7 @@ def plan(
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """Show what a drill would do: targets, steps, limits, undo and duration.
+    """Show what a drill would do: targets, steps, limits, undo.
 
     Without --fabric no twin is needed.
     """

@@ -33,7 +33,7 @@ def score(
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """Score a drill from the log of its site: that of the twin, or a file.
+    """Score a drill from the log of its site.
 
     It compares the drill with the true faults. Each figure names the message that decided it.
     """
@@ -79,7 +79,7 @@ def suite(
     jobs: Jobs = 1,
     output: OutputOption = "table",
 ) -> None:
-    """Run a suite of drills in the lab, and show the scores by category.
+    """Run a suite of drills in the lab, and show the scores.
 
     With `--scores`, earlier scores are kept for documents that do not run now; `--no-run` shows which have
     never run, and which ran another document or longer ago than 30 days.

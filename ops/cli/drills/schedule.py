@@ -79,7 +79,7 @@ def schedule(
     comment: Comment = None,
     output: OutputOption = "table",
 ) -> None:
-    """Run a drill again and again: every interval, within a window of the simulated day.
+    """Run a drill again and again, within a window of the day.
 
     Each run starts and ends in the window. A run that would overlap another drill of the site, or that is due
     while drills are held, is skipped with its reason on the log, and does not happen later.

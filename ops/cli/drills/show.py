@@ -28,7 +28,7 @@ def list_drills(
     ] = False,
     output: OutputOption = "table",
 ) -> None:
-    """List drills, as `lightwave get drills --all` does, or schedules of drills."""
+    """List drills, or schedules of drills."""
     client = Client()
     if schedules:
         if running:
@@ -50,14 +50,14 @@ def _list_schedules(client: Client, fabric: str | None, output: OutputOption) ->
 
 
 def show_drill(drill: DrillArgument, output: OutputOption = "table") -> None:
-    """Show what a drill did so far: probes, steps, faults, undo and limits."""
+    """Show what a drill did so far: probes, steps, faults, undo."""
     journal = _journal(drill)
     record: Any = journal["lightwave"]
     show(record, output, lambda: text_report(record).rstrip("\n"))
 
 
 def journal(drill: DrillArgument, out: Out = None) -> None:
-    """Print the journal of a drill as JSON, in the form of the Chaos Toolkit.
+    """Print the journal of a drill as the Chaos Toolkit does.
 
     The field `lightwave` has the whole record. The journal is made from the log, so it is the same at any
     later time.
@@ -96,7 +96,7 @@ def report(
 
 
 def export(drill: DrillArgument, out: Out = None) -> None:
-    """Print the plan of a drill as JSON, which `lightwave drill run` takes: it repeats the drill.
+    """Print the plan of a drill, which repeats it.
 
     The seed is part of the journal: give it with --seed.
     """

@@ -331,7 +331,7 @@ def redis(config: Config = None) -> None:
     context_settings={"ignore_unknown_options": True},
     epilog=examples(
         "live supervise scheduler -- lightwave live worker scheduler",
-        "live supervise --with-parent --drills cubes -- lightwave live worker cubes",
+        "live supervise --drills cubes -- lightwave live worker cubes",
     ),
 )
 def supervise(
