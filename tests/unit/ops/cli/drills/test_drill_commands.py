@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -23,33 +22,49 @@ CALM = {"steps": [{"name": "pause", "what": "wait", "for_us": 600_000_000}]}
 """A drill that breaks nothing."""
 
 
+class PacedTwin(DrivenTwin):
+    """A small pod whose time advances by 3 minutes after each look at a drill. So a client that follows a
+    drill sees all its phases, however slowly it polls."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, ["pod.cubes=4", *QUIET])
+        self._seen, self._ended = threading.Event(), False
+        self._pace = threading.Thread(target=self._advance)
+        self._pace.start()
+
+    def answered(self, path: str) -> None:
+        """Advance time if this is the path of a drill."""
+        if path.startswith("/v1/drills/"):
+            self._seen.set()
+
+    def _advance(self) -> None:
+        while self._seen.wait() and not self._ended:
+            self._seen.clear()
+            self.advance(0.05)
+
+    def close(self) -> None:
+        self._ended = True
+        self._seen.set()
+        self._pace.join()
+        super().close()
+
+
 @pytest.fixture
-def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
-    """A small pod whose time advances by itself."""
-    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
-    ended = threading.Event()
-
-    def advance() -> None:
-        while not ended.is_set():
-            twin.advance(0.05)
-            time.sleep(0.02)
-
-    clock = threading.Thread(target=advance)
-    clock.start()
+def twin(tmp_path: Path) -> Iterator[PacedTwin]:
+    twin = PacedTwin(tmp_path)
     yield twin
-    ended.set()
-    clock.join()
     twin.close()
 
 
 def written(tmp_path: Path, **changes: object) -> str:
-    file = tmp_path / "plan.json"
+    """Write a plan to a new file; its path."""
+    file = tmp_path / f"plan-{len([*tmp_path.glob('plan-*')])}.json"
     file.write_text(json.dumps(plan(**changes)))
     return str(file)
 
 
-def test_run_watch_report_and_export(twin: DrivenTwin, tmp_path: Path) -> None:
-    with served(twin) as url:
+def test_run_watch_report_and_export(twin: PacedTwin, tmp_path: Path) -> None:
+    with served(twin, twin.answered) as url:
         here = environment(url)
         done = run_forked(["drill", "run", written(tmp_path), "--seed", "7", "--as", "alice"], here)
         assert done.returncode == DEVIATED, done.stderr
@@ -96,8 +111,8 @@ def python(url: str) -> None:
     twin.release_drills("again")
 
 
-def test_stop_and_release(twin: DrivenTwin, tmp_path: Path) -> None:
-    with served(twin) as url:
+def test_stop_and_release(twin: PacedTwin, tmp_path: Path) -> None:
+    with served(twin, twin.answered) as url:
         here = environment(url)
         file = written(tmp_path, gate_us=20 * 86_400_000_000, lease_us=30 * 86_400_000_000)
         begun = run_forked(["drill", "run", file, "--no-wait"], here)
@@ -116,8 +131,8 @@ def test_stop_and_release(twin: DrivenTwin, tmp_path: Path) -> None:
         assert (one.returncode, one.stderr) == (0, "")
 
 
-def test_schedule_list_and_unschedule(twin: DrivenTwin, tmp_path: Path) -> None:
-    with served(twin) as url:
+def test_schedule_list_and_unschedule(twin: PacedTwin, tmp_path: Path) -> None:
+    with served(twin, twin.answered) as url:
         here = environment(url)
         words = ["drill", "schedule", written(tmp_path, **CALM), "--every", "7d", "--between", "09:00-16:00"]
         made = run_forked([*words, "--first", "+10m", "--as", "alice"], here)
@@ -136,8 +151,8 @@ def test_schedule_list_and_unschedule(twin: DrivenTwin, tmp_path: Path) -> None:
         assert run_forked(["drill", "list", "--schedules"], here).stdout == "no schedules\n"
 
 
-def test_mistakes(twin: DrivenTwin, tmp_path: Path) -> None:
-    with served(twin) as url:
+def test_mistakes(twin: PacedTwin, tmp_path: Path) -> None:
+    with served(twin, twin.answered) as url:
         here = environment(url)
         for words, code, sentence in (
             (["drill", "stop", "--reason", "x"], USAGE, "exactly one of them"),
