@@ -17,7 +17,7 @@ class FabricNaming:
     first_words: frozenset[str]
 
 
-OF_EVERY_FABRIC = frozenset({"ocs", "fault", "repair"})
+OF_EVERY_FABRIC = frozenset({"ocs", "fault", "repair", "drill", "schedule"})
 POD_NAMING = FabricNaming("pod", OF_EVERY_FABRIC | {"cube", "slice", "verdict", "batch"})
 NETWORK_NAMING = FabricNaming("dcn", OF_EVERY_FABRIC | {"block", "rack", "control", "power", "rewiring"})
 FABRIC_NAMING: dict[str, FabricNaming] = {

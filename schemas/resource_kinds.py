@@ -566,7 +566,7 @@ CLOCK_FIELDS = frozenset(
 SPAN_FIELDS = frozenset(
     {
         *("takes_us", "duration_us", "estimate_us", "waited_us", "ran_us", "left_us", "onset_us", "late_us"),
-        *("median_us", "p95_us"),
+        *("median_us", "p95_us", "every_us"),
     }
 )
 """Fields that are lengths of time. Other fields whose names end in `_us` are points in time."""

@@ -45,7 +45,7 @@ class SiteReading(Model):
     reading counts as not measured."""
 
     holds: bool | None = Field(default=None, exclude_if=is_none)
-    values: tuple[str, ...] | None = Field(default=None, exclude_if=is_none)
+    compared: tuple[str, ...] | None = Field(default=None, exclude_if=is_none)
     """Of a condition: what each of its tests compares, as `KIND.NAME.FIELD=VALUE` or `count=N`."""
     names: Annotated[tuple[str, ...], Field(max_length=NAMES_MAX)] | None = Field(
         default=None, exclude_if=is_none

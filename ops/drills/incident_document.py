@@ -102,8 +102,8 @@ def _probes(incident: Incident, before: Sequence[SiteReading]) -> dict[str, Node
     """Probe by name: at most as many as before the incident."""
     found: dict[str, Node] = {}
     for (name, (kind, where)), reading in zip(COUNTED.items(), before, strict=True):
-        if reading.problem is None and reading.values:
-            most = int(reading.values[0].rpartition("=")[2])
+        if reading.problem is None and reading.compared:
+            most = int(reading.compared[0].rpartition("=")[2])
             arguments = {"kind": kind, "where": where, "fabric": "${fabric}"}
             tolerance = {"type": "range", "range": [0, most]}
             found[name] = _activity("probe", name, "count", arguments) | {"tolerance": tolerance}

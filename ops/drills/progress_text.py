@@ -64,4 +64,4 @@ class DrillProgress:
 
 def _compared(lamp: Any) -> list[str]:
     """What a probe compared. `values` of a JSON object is a method of it."""
-    return list(lamp["values"])
+    return list(lamp["compared"])

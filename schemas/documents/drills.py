@@ -15,7 +15,7 @@ StepState = Literal["waiting", "running", "done", "refused", "failed", "cancelle
 
 class LampDocument(Model):
     """A probe in a phase, for one resource if it is measured for each. `violated_us` is how long it has been
-    violated in this phase, of `allowed_us`; since `since_us` it has had this verdict. `values` is what it
+    violated in this phase, of `allowed_us`; since `since_us` it has had this verdict. `compared` is what it
     compared last, `problem` why it is not measured."""
 
     probe: str
@@ -26,7 +26,7 @@ class LampDocument(Model):
     allowed_us: Annotated[int, Field(ge=0)]
     deviated: bool
     since_us: Annotated[int, Field(ge=0)]
-    values: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
     problem: str | None = Field(default=None, exclude_if=is_none)
 
 

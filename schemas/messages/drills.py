@@ -1,6 +1,6 @@
 """Messages of the service `drills`: the journal of a drill is a projection of them."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import orjson
 from pydantic import Field, ValidationInfo, field_validator
@@ -51,6 +51,8 @@ class DrillBegun(DrillsBody):
 
 class DrawnTarget(Model):
     """The resources that were drawn for a target."""
+
+    subject_field: ClassVar[str | None] = "names"
 
     target: PlanName
     names: tuple[UncheckedName, ...]
@@ -116,14 +118,14 @@ class DrillStepEnded(DrillsBody):
 
 class ProbeChanged(DrillsBody):
     """A probe has another verdict than before, or its first one in a phase. `target` is the resource of a
-    probe that is measured for each; `values` is what it compared."""
+    probe that is measured for each; `compared` is what it compared."""
 
     drill: DrillName
     phase: Phase
     probe: PlanName
     target: UncheckedName | None = Field(default=None, exclude_if=is_none)
     verdict: Verdict
-    values: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
 
 
 class DrillDeviated(DrillsBody):

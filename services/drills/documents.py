@@ -158,7 +158,7 @@ def _lamps(run: DrillRun) -> Iterator[LampDocument]:
             allowed_us=lamp.allowed_us,
             deviated=lamp.deviated,
             since_us=lamp.since_us,
-            values=lamp.values,
+            compared=lamp.compared,
             problem=lamp.problem,
         )
 

@@ -132,7 +132,7 @@ def read_lamp(
         violated_us=violated_us,
         allowed_us=allowed,
         deviated=deviated or is_out,
-        values=reading.values or (),
+        compared=reading.compared or (),
         problem=None if reading.holds is not None else reading.problem or "not measured",
     )
 
@@ -152,7 +152,7 @@ def read_lamps(
         allowed = plan.allowed_us(probe.name, run.phase)
         lamp = lamps[key] = read_lamp(before, run.phase, probe, target, allowed, reading, now_us)
         if before is None or before.verdict != lamp.verdict:
-            values = lamp.values if lamp.problem is None else (lamp.problem,)
+            compared = lamp.compared if lamp.problem is None else (lamp.problem,)
             emitted.append(
                 ProbeChanged(
                     drill=drill,
@@ -160,7 +160,7 @@ def read_lamps(
                     probe=probe.name,
                     target=target,
                     verdict=lamp.verdict,
-                    values=values,
+                    compared=compared,
                 )
             )
         if lamp.deviated and not (before and before.deviated):

@@ -38,7 +38,7 @@ class Lamp:
     violated_us: int
     allowed_us: int
     deviated: bool
-    values: tuple[str, ...]
+    compared: tuple[str, ...]
     problem: str | None
 
 

@@ -98,7 +98,7 @@ def probe(log: LogWriter, minute: int, phase: str, name: str, verdict: str) -> N
     target = "pod-0/ocs-17" if name == "up" else None
     values = ("count=0",) if verdict == "passed" else ("count=<3>",)
     changed = {"drill": DRILL, "phase": phase, "probe": name, "target": target, "verdict": verdict}
-    log.add(minute, ProbeChanged.model_validate({**changed, "values": values}))
+    log.add(minute, ProbeChanged.model_validate({**changed, "compared": values}))
 
 
 def deviated_drill() -> LogWriter:

@@ -34,7 +34,7 @@ def all_is_well(_site: Site, query: SiteQuery) -> SiteReading:
         return SiteReading(names=("pod-0/ocs-0", "pod-0/ocs-1", "pod-0/ocs-2"))
     if query.what == "impact":
         return SiteReading(counts=(CountReading(what="ocs", count=0),))
-    return SiteReading(holds=True, values=("count=0",))
+    return SiteReading(holds=True, compared=("count=0",))
 
 
 def faults(site: Site, fabric: str = "pod-0") -> FailuresState:

@@ -159,6 +159,6 @@ def check_counts(log: Sequence[Envelope], drill: str, get: Callable[[str], Seque
         if not isinstance(body, ProbeChanged) or body.drill != drill:
             continue
         shown = len(get(f"{rows}&at={before[message.cause or '']}"))
-        assert body.values == (f"count={shown}",), message.id
+        assert body.compared == (f"count={shown}",), message.id
         compared += 1
     return compared

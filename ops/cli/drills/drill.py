@@ -8,7 +8,7 @@ app = command_app("drill")
 
 @app.callback()
 def drill() -> None:
-    """Run drills: break things on purpose, within limits, and compare with a hypothesis."""
+    """Run drills: break things on purpose, within limits."""
 
 
 app.command(
@@ -91,7 +91,7 @@ app.command(
 app.command(
     "desk",
     cls=RequestCommand,
-    epilog=examples("drill desk ocs-lost.yaml --as tina", "drill desk --drill pod-0/drill-3 < commands.txt"),
+    epilog=examples("drill desk ocs-lost.yaml --as tina", "drill desk --drill pod-0/drill-3 --as tina"),
 )(desk.desk)
 app.command(
     "acknowledge",

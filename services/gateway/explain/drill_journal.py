@@ -103,7 +103,7 @@ def _probe_records(found: DrillRecord, ended_us: int | None) -> tuple[ProbeRecor
             keys = dict.fromkeys((body.probe, body.target) for body in own)
             for key in keys or {(probe.name, None): None}:
                 changes = tuple(
-                    VerdictChange(at_us=at_us, verdict=body.verdict, compared=body.values)
+                    VerdictChange(at_us=at_us, verdict=body.verdict, compared=body.compared)
                     for at_us, body in in_phase
                     if (body.probe, body.target) == key
                 )

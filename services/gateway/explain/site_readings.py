@@ -171,7 +171,7 @@ def _condition(twin: TwinPorts, query: SiteQuery) -> SiteReading:
         tested = _TESTED.match(term.text)
         what = tested[0] if tested is not None and term.resource is not None else "count"
         values.append(f"{what}={value_text(term.value(source))}")
-    return SiteReading(holds=condition.holds(source), values=tuple(values))
+    return SiteReading(holds=condition.holds(source), compared=tuple(values))
 
 
 def _names(twin: TwinPorts, query: SiteQuery) -> SiteReading:

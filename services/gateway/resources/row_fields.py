@@ -18,10 +18,13 @@ from schemas.resource_kinds import (
     BLOCKS,
     CLOCK_FIELDS,
     CUBES,
+    DRILLS,
     FABRICS,
+    FAULTS,
     LINKS,
     MEAN_FIELDS,
     REWIRINGS,
+    SCHEDULES,
     SLICES,
     SPAN_FIELDS,
     VERDICTS,
@@ -83,6 +86,10 @@ COMPUTED: Mapping[tuple[str, str], ComputedColumn] = {
     (LINKS.word, "GEN"): ComputedColumn(int),
     (BLOCKS.word, "GBPS"): ComputedColumn(int),
     (REWIRINGS.word, "BECAUSE"): ComputedColumn(str),
+    (FAULTS.word, "REQUESTED-BY"): ComputedColumn(str),
+    (DRILLS.word, "FAULTS"): ComputedColumn(int),
+    (SCHEDULES.word, "DEVIATED"): ComputedColumn(bool),
+    **{(SCHEDULES.word, heading): ComputedColumn(str) for heading in ("OUTCOME", "RUNNING", "REASON")},
 }
 """(word of a kind, heading) → its type. Columns of other formats have the type of their format."""
 

@@ -16,9 +16,12 @@ from pydantic import ValidationError
 from schemas.body import Body, Model
 from schemas.config.fabric_configs import CONFIGS
 from schemas.config.parameter import ParameterSetting
+from schemas.drill_plan import DrillPlan, ScoreWeights
 from schemas.envelope import Envelope, enclose
+from schemas.messages.drill_requests import RunDrill
+from schemas.messages.drills import REQUESTS, DrillOrder
 from schemas.messages.ocs import OcsDown
-from schemas.messages.operator import RequestSlice, SetParameters
+from schemas.messages.operator import InjectFault, RequestSlice, SetParameters
 from schemas.messages.scheduler import SliceDegraded
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection
@@ -77,6 +80,12 @@ def rows_of(name: str) -> Values:
     """Bodies of a type as JSON has them, with every field given."""
     schema = TYPES[name].model_json_schema()
     rows = values_of(schema, schema.get("$defs", {}))
+    if name == "DrillOrder":  # its fields say twice which type of request it has
+        return st.sampled_from(sorted(REQUESTS)).flatmap(
+            lambda word: st.builds(
+                lambda row, request: row | {"request_type": word, "request": request}, rows, rows_of(word)
+            )
+        )
     return rows.map(by_the_rules).filter(_is_allowed) if name == "FabricCommissioned" else rows
 
 
@@ -245,7 +254,8 @@ NOT_FINITE = (math.nan, math.inf, -math.inf)
 CONFIGURATION = ("FabricCommissioned", "config")
 LOOKS = ("EndsStoodOut", "ends")
 SETTINGS, CHANGES = ("SetParameters", "settings"), ("ParametersChanged", "changes")
-MODELS = {CONFIGURATION, LOOKS, SETTINGS, CHANGES}
+PLANS = {(name, "plan") for name in ("RunDrill", "ScheduleDrill", "DrillDue")}
+MODELS = {CONFIGURATION, LOOKS, SETTINGS, CHANGES, *PLANS, ("DrillOrder", "request")}
 """Nested models, each of which has its own test."""
 
 
@@ -272,6 +282,16 @@ def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
     setting = ParameterSetting.model_construct(name="failures.host_per_day", value=value)
     with pytest.raises(TypeError, match=rf"^SetParameters: value: {value} is not a finite number$"):
         encode(message_of(SetParameters(settings=(setting,))))
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_plan_and_an_order_of_a_drill_with_such_a_number_are_refused(value: float) -> None:
+    plan = DrillPlan.model_construct(weights=ScoreWeights.model_construct(undo=value))
+    with pytest.raises(TypeError, match=rf"^RunDrill: undo: {value} is not a finite number$"):
+        encode(message_of(RunDrill.model_construct(plan=plan, seed=1)))
+    fault = InjectFault.model_construct(kind="ocs", target="pod-0/ocs-1", severity=value)
+    with pytest.raises(TypeError, match=rf"^DrillOrder: severity: {value} is not a finite number$"):
+        encode(message_of(DrillOrder.model_construct(drill="pod-0/drill-0", step="a", request=fault)))
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)

@@ -36,6 +36,11 @@ NAME_NOTHING = {
     *("planned", "pending", "tries"),
     *("salt", "rows"),  # of draws and of a trace, which are of the whole fabric
     *("settings", "changes"),  # parameters, which are of the whole fabric
+    *("plan", "title", "document_sha256", "seed", "step", "probe", "phase", "allowed_us", "violated_us"),
+    *("compared", "deviated", "repeat", "occurrence", "every_us", "next_us", "first_us", "lease_ends_us"),
+    *("request", "request_type", "is_undo"),  # of a drill: found under what the request begins or ends
+    *("process", "for_us", "verb", "hold", "trainee", "brief", "hints", "hint", "number"),
+    *("readings",),  # answers for one service, of what it asks at its Ticks
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
 """Fields that describe how, why, when or how much. A field with another name either has a mark or is added

@@ -13,7 +13,8 @@ from tests.support.fake_twin import lightwave
 
 WIDTH = 80
 TITLES = [
-    *("Run", "Look", "Explain", "What if", "Operate", "Drills", "Past and forks", "Lab and experiments", "Models")
+    *("Run", "Look", "Explain", "What if", "Operate", "Drills", "Past and forks", "Lab and experiments"),
+    "Models",
 ]
 
 

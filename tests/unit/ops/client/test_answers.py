@@ -12,12 +12,16 @@ from pydantic import BaseModel
 
 import schemas
 from ops.client.answers import DEFAULTS, JsonRecord
-from schemas.api import descriptions, explain, ocs_management, rows, sensor_readings, whatif
+from schemas.api import descriptions, drills, explain, ocs_management, rows, sensor_readings, whatif
 from schemas.api import network_rows as networks
+from schemas.documents import drills as drill_documents
 from schemas.documents import pods, repairs
 from tests.support.records import as_record
 
-MODULES = (descriptions, explain, ocs_management, rows, sensor_readings, whatif, networks, pods, repairs)
+MODULES = (
+    *(descriptions, drills, explain, ocs_management, rows, sensor_readings, whatif, networks),
+    *(drill_documents, pods, repairs),
+)
 
 
 def models(modules: Iterable[ModuleType] = MODULES) -> Iterator[type[BaseModel]]:

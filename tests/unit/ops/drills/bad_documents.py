@@ -56,10 +56,10 @@ CASES: dict[str, tuple[str, str]] = {
     "unit of duration": ("{lasts: 10m}", "{lasts: 10 minutes}"),
     "zero in front": ("{lasts: 10m}", "{lasts: 010m}"),
     "zero duration": ("{lasts: 10m}", "{lasts: 0s}"),
-    "kind of fault": ("{kind: ocs, target", "{kind: osc, target"),
+    "kind of fault": ("arguments: {kind: ocs,", "arguments: {kind: osc,"),
     "part of another kind": (
-        "kind: connector, target: pod-0/cube-1/+y/7",
-        "kind: connector, target: pod-0/cube-1",
+        "target: pod-0/cube-1/+y/7, severity",
+        "target: pod-0/cube-1, severity",
     ),
     "severity too high": ("severity: 3", "severity: 300"),
     "severity as text": ("severity: 3", "severity: high"),
@@ -115,7 +115,7 @@ CASES: dict[str, tuple[str, str]] = {
     "expected without within": (", within: 10s", ""),
     "unknown weight": ("{detect: 1,", "{detection: 1,"),
     "hide": ("hints: [", "hide: [faults], hints: ["),
-    "no par": ("par: {find: 5m, act: 15m}, ", ""),
+    "no par": ("par: {find: 5m, act: 15m},", ""),
     "answer without fabric": ('answer: "${fabric}/${ocs}"', "answer: ocs-17"),
 }
 """Name → (text of the good document, its replacement)."""

@@ -107,7 +107,7 @@ def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
         ("changes: [{at: 1h, set: {pod.cubes: 8}}]", "pod.cubes 8: cannot change after the fabric"),
         ("changes: [{at: 1h, set: {seed: 8}}]", "seed 8: cannot change after the fabric is commissioned"),
         ("changes: [{at: 1h, set: {traffic.hedge: 1}}]", "traffic.hedge: not a parameter of a superpod"),
-        ("changes: [{at: 1h, set: {repairs.technicians: 0}}]", "repairs.technicians: 0 is not allowed"),
+        ("changes: [{at: 1h, set: {repairs.technicians: -1}}]", "repairs.technicians: -1 is not allowed"),
         ("changes: [{at: 1h, set: {repairs.technicians: 2}, fabric: pod-4}]", "no such fabric 'pod-4'"),
         ("faults: none.csv", "none.csv: no such file"),
         ("faults: q.yaml", "line 1: column kind is missing"),

@@ -210,7 +210,7 @@ def test_the_key_of_a_variant_depends_only_on_its_values() -> None:
             "line 11: measure.0: served is a measure of dcn; the experiment has only superpod",
         ),
         ("[goodput, cube_availability]", "[goodput, goodput]", "line 11: measure.1: goodput is given twice"),
-        ("technicians: [1, 2]", "technicians: [1, 0]", "line 7: repairs.technicians: 0 is not allowed"),
+        ("technicians: [1, 2]", "technicians: [1, -1]", "line 7: repairs.technicians: -1 is not allowed"),
         ("technicians: [1, 2]", "technicians: [1, 1]", "line 7: vary: "),
         ("repairs.technicians", "repairs.technician", "did you mean repairs.technicians?"),
         ("pod.cubes: 4", "pod.cubes: 3", "line 5: pod.cubes: 3 is not allowed"),

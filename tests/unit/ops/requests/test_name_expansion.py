@@ -29,6 +29,8 @@ NAMES = {
     "faults": "pod-0/fault-7",
     "verdicts": "pod-0/verdict-5",
     "repairs": "pod-0/repair-3",
+    "drills": "pod-0/drill-3",
+    "schedules": "pod-0/schedule-1",
 }
 
 

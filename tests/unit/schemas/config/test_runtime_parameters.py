@@ -112,7 +112,7 @@ def test_a_forbidden_value_is_reported(
 
 
 def test_one_that_may_not_be_refuses_all() -> None:
-    with pytest.raises(ValueError, match="technicians: 0 is not"):
-        with_settings(SuperpodConfig(), settings(failures__host_per_day=0.1, repairs__technicians=0))
+    with pytest.raises(ValueError, match="technicians: -1 is not"):
+        with_settings(SuperpodConfig(), settings(failures__host_per_day=0.1, repairs__technicians=-1))
     with pytest.raises(ValueError, match="given twice"):
         with_settings(SuperpodConfig(), settings(jobs__error_s=9) * 2)

@@ -84,7 +84,9 @@ def test_a_running_drill_has_no_status() -> None:
 
 
 def test_a_drill_that_is_not_in_the_log() -> None:
-    with pytest.raises(InvalidInput, match="'pod-0/drill-9': its start is not among these messages"):
+    with pytest.raises(
+        InvalidInput, match="the log has no start of 'pod-0/drill-9'; must be one of pod-0/drill-0"
+    ):
         drill_journal(deviated_drill().numbered(), "pod-0/drill-9", "1")
 
 
