@@ -353,7 +353,7 @@ DRILLS: "ResourceKind[DrillRow]" = ResourceKind(
 )
 SCHEDULES: "ResourceKind[ScheduleRow]" = ResourceKind(
     "schedules",
-    "schedule of a drill",
+    "schedule",
     ("schedule", "schedules"),
     documents=("schedules",),
     columns=(

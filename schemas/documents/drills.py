@@ -160,3 +160,12 @@ class DeskDocument(Model):
     hints: tuple[str, ...]
     hints_left: Annotated[int, Field(ge=0)]
     culprits: tuple[NamedCulprit, ...]
+
+
+DRILL_DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
+    "drills": (DrillDocument,),
+    "schedules": (ScheduleDocument,),
+    "desks": (DeskDocument,),
+    "summaries": (DrillsSummary,),
+}
+"""Document kind → the models of its documents, in fabrics of every kind."""

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from ops.local.output_file import write_output_text
 from schemas.config.fabric_configs import CONFIGS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
+from schemas.documents.drills import DRILL_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
 from schemas.envelope import Envelope
 from schemas.files.operations_log import OPERATIONS, Operation
@@ -25,7 +26,7 @@ def schemas() -> dict[str, JsonObject]:
     models |= OPERATIONS
     models |= {
         model.__name__: model
-        for table in (POD_DOCUMENTS, NETWORK_DOCUMENTS)
+        for table in (POD_DOCUMENTS, NETWORK_DOCUMENTS, DRILL_DOCUMENTS)
         for group in table.values()
         for model in group
     }

@@ -24,6 +24,7 @@ from schemas.resource_kinds import (
     BUNDLES,
     CUBES,
     DEMANDS,
+    DRILLS,
     FABRICS,
     FAULTS,
     HOSTS,
@@ -33,6 +34,7 @@ from schemas.resource_kinds import (
     RACKS,
     REPAIRS,
     REWIRINGS,
+    SCHEDULES,
     SLICES,
     TRUNKS,
     VERDICTS,
@@ -61,6 +63,8 @@ ANY_PART = "any part"
 PAIRS = (TRUNKS.word, DEMANDS.word)
 _PAIR = re.compile(r"block-(?P<one>0|[1-9][0-9]{0,5})/(?:trunk|demand)-(?P<other>0|[1-9][0-9]{0,5})")
 _PORT = re.compile(r"[NS](0|[1-9][0-9]{0,3})")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_WINDOW = re.compile(r"[0-2][0-9]:[0-5][0-9]-[0-2][0-9]:[0-5][0-9]")
 
 
 def _owners(twin: TwinPorts) -> list[str]:
@@ -108,8 +112,21 @@ NAMES: Mapping[tuple[str, str], str] = {
     (BLOCKS.word, "bundles_down"): BUNDLES.word,
     (RACKS.word, "control"): ANY_PART,
     (RACKS.word, "power"): ANY_PART,
+    (FAULTS.word, "drill"): DRILLS.word,
+    (DRILLS.word, "active_faults"): FAULTS.word,
+    (DRILLS.word, "schedule"): SCHEDULES.word,
+    (SCHEDULES.word, "drill"): DRILLS.word,
+    (SCHEDULES.word, "last_drill"): DRILLS.word,
 }
 """(word of a kind, field) → the kind of the objects that it names."""
+FORMS: Mapping[tuple[str, str], tuple[re.Pattern[str], str]] = {
+    **{
+        (kind.word, "document_sha256"): (_SHA256, "must be 64 of the digits 0 to 9 and a to f")
+        for kind in (DRILLS, SCHEDULES)
+    },
+    (SCHEDULES.word, "between"): (_WINDOW, "must be a window of the day, such as 09:00-16:00"),
+}
+"""(word of a kind, field) → (the form of its texts, and that in words)."""
 SHOWN_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {(CUBES.word, "reasons"): ("no power", "too hot")}
 """Words that a table shows among the names."""
 LOCAL_PARTS: Mapping[tuple[str, str], str] = {
@@ -152,6 +169,9 @@ class TextValues:
                 return None
             words = [*dict.fromkeys([*fixed, *self._words_of_rows(place[1])])]
             return None if text in words else _one_of(text, words)
+        if place in FORMS:
+            form, allowed = FORMS[place]
+            return None if form.fullmatch(text) else allowed
         if place == (SLICES.word, "recovery"):
             return _recovery_problem(text)
         if place[0] == OCS.word and place[1] in PORT_FIELDS:

@@ -8,17 +8,19 @@ from schemas.resource_kinds import KINDS
 from services.gateway.resources.field_values import RowField
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.row_fields import plain_fields
-from services.gateway.resources.text_values import NAMES, WORDS, TextValues
+from services.gateway.resources.text_values import FORMS, NAMES, WORDS, TextValues
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, pod_and_network
 
 pytestmark = pytest.mark.integration
 
 OPEN_TEXTS = {
-    *("comment", "evidence", "waits_for", "ended_because", "technician"),
-    *((kind, "reason") for kind in ("slices", "repairs", "bundles")),
+    *("comment", "evidence", "waits_for", "ended_because", "technician", "asked_by", "requested_by"),
+    *((kind, "reason") for kind in ("slices", "repairs", "bundles", "drills")),
+    *(("schedules", "last_reason"), ("drills", "title"), ("schedules", "title"), ("drills", "tags")),
+    *(("drills", "step"), ("drills", "left")),
 }
-"""Fields that are sentences: any text is allowed."""
+"""Fields that are sentences, names of people, or words of the plans of drills: any text is allowed."""
 REFUSED = {
     ("cubes", "name=cube-77"): "name: 'cube-77' is not allowed; cube 77 does not exist; must be between",
     ("cubes", "name=pod-9/cube-1"): "no such fabric 'pod-9'; must be one of dcn-0, pod-0",
@@ -38,6 +40,11 @@ REFUSED = {
     ("fabrics", "name=pod-7"): "must be one of dcn-0, pod-0",
     ("fabrics", "utilisation=500%"): "must be between 0 and 1, or between 0% and 100%",
     ("ocs", "ports_down=Q7"): "must be a port",
+    ("faults", "drill=cube-1"): "must be a name like dcn-0/drill-3",
+    ("drills", "schedule=weekly"): "must be a name like dcn-0/schedule-3",
+    ("drills", "active_faults=ocs-1"): "must be a name like dcn-0/fault-3",
+    ("drills", "document_sha256=abc"): "must be 64 of the digits",
+    ("schedules", "between=9-16"): "must be a window of the day, such as 09:00-16:00",
     ("ocs", "parts_down=zzz"): "must be a part of an OCS",
     ("rewirings", "outcome=complete"): "the nearest is completed",
 }
@@ -47,6 +54,8 @@ ALLOWED = (
     *(("slices", "owner=operator"), ("slices", "recovery=swap,wait"), ("slices", "reason=any sentence")),
     *(("slices", "name=slice-99"), ("trunks", "use>500%"), ("demands", "source=block-1")),
     *(("ocs", "ports_down=N24"), ("ocs", "parts_down=supply-1"), ("cubes", "REASONS=no power")),
+    *(("faults", "drill=drill-3"), ("drills", "name=drill-3"), ("schedules", "name=schedule-1")),
+    *(("drills", f"document_sha256={'0' * 64}"), ("schedules", "between=22:00-06:00")),
     *(("blocks", "bundles_down=bundle-0"), ("fabrics", "kind=dcn"), ("repairs", "verdict=verdict-1")),
 )
 
@@ -99,6 +108,6 @@ def test_no_text_field_takes_an_arbitrary_word(twin: DrivenTwin) -> None:
 
 def test_the_tables_name_fields_that_exist(twin: DrivenTwin) -> None:
     views = views_of(twin.ports)
-    for word, name in (*WORDS, *NAMES):
+    for word, name in (*WORDS, *NAMES, *FORMS):
         assert word in KINDS
         assert name in views[word].row.model_fields, (word, name)

@@ -9,6 +9,7 @@ import pytest
 
 from ops.cli.common.kind_tables import FORMATS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
+from schemas.documents.drills import DRILL_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
 from schemas.resource_kinds import KINDS, CellFormat, ResourceKind, find_kind, kind_by_name_form
 from services.gateway.resources.kind_views import views_of
@@ -18,10 +19,12 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import NETWORK, DrivenTwin, pod_and_network
 from tests.support.plant_parts import parts_of
+from tests.unit.services.gateway.test_drills import MINUTE_US, plan
 
 pytestmark = pytest.mark.integration
 
 PLANTS = {"dcn-0": network_plant(NETWORK.network), "pod-0": superpod_plant(4)}
+DAY_US = 1_440 * MINUTE_US
 SLOW = ("pydantic", "numpy", "orjson", "fastapi")
 
 
@@ -35,6 +38,9 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     dirt = {"kind": "connector", "target": "pod-0/cube-0/+x/3", "severity": 1.5}
     client.post("/v1/faults", json=dirt, params={"wait": 20})
     twin.advance(2.0)
+    calm = plan(steps=[{"name": "pause", "what": "wait", "for_us": MINUTE_US}], schedule={"every_us": DAY_US})
+    client.post("/v1/schedules", json={"plan": calm}, params={"wait": 20})
+    client.post("/v1/drills", json={"plan": calm | {"schedule": None}}, params={"wait": 20})
     yield twin
     twin.close()
 
@@ -71,7 +77,7 @@ def test_the_table_is_fast_to_import() -> None:
 def test_a_row_of_the_table_is_consistent(kind: ResourceKind[Any]) -> None:
     assert kind.word in kind.spellings
     assert kind.title.lower() in kind.spellings
-    assert set(kind.documents) <= {*POD_DOCUMENTS, *NETWORK_DOCUMENTS}
+    assert set(kind.documents) <= {*POD_DOCUMENTS, *NETWORK_DOCUMENTS, *DRILL_DOCUMENTS}
     headings = [column.heading for column in kind.columns]
     assert headings[0] == "NAME"
     assert len(set(headings)) == len(headings)
