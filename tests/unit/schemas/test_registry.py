@@ -286,12 +286,17 @@ def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
 
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_a_plan_and_an_order_of_a_drill_with_such_a_number_are_refused(value: float) -> None:
-    plan = DrillPlan.model_construct(weights=ScoreWeights.model_construct(undo=value))
+    plan = part_of(DrillPlan, weights=part_of(ScoreWeights, undo=value))
     with pytest.raises(TypeError, match=rf"^RunDrill: undo: {value} is not a finite number$"):
-        encode(message_of(RunDrill.model_construct(plan=plan, seed=1)))
-    fault = InjectFault.model_construct(kind="ocs", target="pod-0/ocs-1", severity=value)
+        encode(message_of(part_of(RunDrill, plan=plan, seed=1)))
+    fault = part_of(InjectFault, kind="ocs", target="pod-0/ocs-1", severity=value)
     with pytest.raises(TypeError, match=rf"^DrillOrder: severity: {value} is not a finite number$"):
-        encode(message_of(DrillOrder.model_construct(drill="pod-0/drill-0", step="a", request=fault)))
+        encode(message_of(part_of(DrillOrder, drill="pod-0/drill-0", step="a", request=fault)))
+
+
+def part_of(model: Any, **fields: object) -> Any:
+    """A model with only these fields."""
+    return model.model_construct(**fields)
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
