@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ops.drills.score_text import shown
 from ops.report.safe_text import one_line
 from shared.basics.json_types import JsonObject
 from shared.basics.time_format import format_gap, format_time
@@ -164,6 +163,8 @@ def debrief_json(answer: object, score: "TraineeScore") -> JsonObject:
 
 
 def _figure_lines(figure: "Figure") -> Iterator[str]:
+    from ops.drills.score_text import shown
+
     yield wrapped(figure.measured, f"{shown(figure.score):>4}  {figure.name:<15} ", " " * 22)
     if figure.helps is not None:
         yield wrapped(f"→ {figure.helps}", " " * 22, " " * 24)

@@ -44,17 +44,21 @@ def drill_row(client: Client, name: str) -> "DrillRow":
 
 
 def follow_drill(
-    client: Client, name: str, seen: "Callable[[DrillRow], None]", timeout_s: float | None = None
+    client: Client,
+    name: str,
+    seen: "Callable[[DrillRow], None]",
+    timeout_s: float | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> "DrillRow | None":
-    """Poll a drill until it has ended, and call `seen` for each status; None at the timeout. Raises
-    RequestFailed if the twin stops."""
+    """Poll a drill until it has ended, and call `seen` for each status; None at the timeout. `note` receives
+    one sentence if simulated time is stopped meanwhile. Raises RequestFailed if the twin stops."""
 
     def look() -> "DrillRow | None":
         row = drill_row(client, name)
         seen(row)
         return None if row.status is None else row
 
-    return wait_until(client, look, WaitTerms(timeout_s, poll_s=POLL_S, poll_s_max=POLL_S_MAX))
+    return wait_until(client, look, WaitTerms(timeout_s, POLL_S, POLL_S_MAX, note))
 
 
 def fetch_journal(client: Client, name: str) -> JsonObject:

@@ -20,7 +20,7 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, DurationParam
-from ops.cli.common.waiting import after_text
+from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.actions import RequestNote, request_answer
 from ops.client.http_client import Client, RequestFailed
 from ops.client.waiting import wait_for_outcome
@@ -122,7 +122,7 @@ def run(
     answer = request_answer(client, "/v1/drills", RequestNote(key, comment), body, output)
     name = begun_drill(answer)
     if name is None:
-        report = wait_for_outcome(client, answer.id, _terms(timeout_s))
+        report = wait_for_outcome(client, answer.id, waiting_terms(timeout_s))
         name = None if report is None else begun_drill(report)  # type: ignore[arg-type]  # same outcome
     if name is None:
         raise RequestFailed(f"{answer.id}: has not started{after_text(timeout_s)}")
@@ -184,12 +184,6 @@ def watch(
     _follow(client, expand_name(client, drill), timeout_s, output)
 
 
-def _terms(timeout_s: int | None) -> Any:
-    from ops.cli.common.waiting import waiting_terms
-
-    return waiting_terms(timeout_s)
-
-
 def _follow(client: Client, name: str, timeout_s: int | None, output: str) -> None:
     """Print what the drill does, and its result. Raises RequestFailed at the timeout."""
     progress = DrillProgress()
@@ -202,7 +196,7 @@ def _follow(client: Client, name: str, timeout_s: int | None, output: str) -> No
 
     if output == "table":
         echo(name)
-    if follow_drill(client, name, seen, timeout_s) is None:
+    if follow_drill(client, name, seen, timeout_s, waiting_terms(timeout_s).note) is None:
         raise RequestFailed(f"{name}: has not ended{after_text(timeout_s)}; it continues")
     _finish(fetch_journal(client, name), output)
 

@@ -14,6 +14,7 @@ from schemas.messages.transceivers import LinkEndInspection
 from schemas.name_parts import is_within
 from schemas.registry import encode
 from schemas.request_metadata import METADATA_FIELDS
+from schemas.site_readings import SiteReading
 from services.gateway.fabrics import fabric_plant
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.field_text import LIST_ITEMS_MAX, field_text, one_line
@@ -124,6 +125,9 @@ def message_line(body: Mapping[str, object], fields: Fields, searched: Sequence[
         if isinstance(value, tuple) and isinstance(value[0], CHIP_USES):
             words.append(f"{name}={_uses_text(value)}")
             continue
+        if isinstance(value, tuple) and isinstance(value[0], SiteReading):
+            words.append(f"{name}={_site_readings_text(value)}")
+            continue
         plain = value.model_dump() if isinstance(value, Model) else value
         words.append(f"{name}={_mentions_text(mentions, searched)}" if mentions else field_text(name, plain))
     return one_line(words)
@@ -150,6 +154,25 @@ def _use_text(use: ChipUse) -> str:
     total_us = sum(by_category.values())
     share = f" {100 * by_category.get('productive', 0) / total_us:.0f}% productive" if total_us else ""
     return f"{' '.join([*names, use.tier])} {format_chip_hours(total_us)} chip-h{share}"
+
+
+def _site_readings_text(readings: Sequence[SiteReading]) -> str:
+    """What a service read of its site; of a long list, how many."""
+    if len(readings) > LIST_ITEMS_MAX:
+        return f"({len(readings)} of them)"
+    return ", ".join(map(_site_reading_text, readings))
+
+
+def _site_reading_text(reading: SiteReading) -> str:
+    """The answer to one query: `false (count=1)`, `3 names`, `1 ocs`, or why there is none."""
+    if reading.problem is not None:
+        return f"not measured ({reading.problem})"
+    if reading.names is not None:
+        return f"{len(reading.names)} name{'' if len(reading.names) == 1 else 's'}"
+    if reading.counts is not None:
+        return " and ".join(f"{row.count} {row.what}" for row in reading.counts) or "nothing"
+    compared = f" ({' '.join(reading.compared)})" if reading.compared else ""
+    return f"{'true' if reading.holds else 'false'}{compared}"
 
 
 def _inspections_text(

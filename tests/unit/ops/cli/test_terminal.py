@@ -27,10 +27,13 @@ from tests.support.commands import leaf, leaves
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.network_twin import written_site
 from tests.support.served import served
+from tests.unit.services.gateway.test_drills import MINUTE_US
+from tests.unit.services.gateway.test_drills import plan as drill_plan
 
 pytestmark = pytest.mark.integration
 
 WIDTH = 80
+DOCUMENT = Path(__file__).parents[1] / "drills" / "good_drill.yaml"
 POD = [
     *("pod.cubes=8", "workload.offered_load=0.8", "failures.host_per_day=0.02", "failures.ocs_per_day=0.02"),
     *("failures.link_per_day=0.002", "failures.optics_per_day=0.0002"),
@@ -51,7 +54,7 @@ OF_NAMES = (
     *("hosts pod-0/cube-4/host-3", "slices pod-0/slice-13", "faults pod-0/fault-0", "repairs pod-0/repair-0"),
     *("blocks dcn-0/block-0", "trunks dcn-0/block-0/trunk-1", "demands dcn-0/block-0/demand-1"),
     *("racks dcn-0/rack-1", "bundles dcn-0/block-0/bundle-1", "domains dcn-0/control-0"),
-    *("rewirings dcn-0/rewiring-0", "ocs dcn-0/ocs-1"),
+    *("rewirings dcn-0/rewiring-0", "ocs dcn-0/ocs-1", "drills pod-0/drill-0", "schedules pod-0/schedule-0"),
 )
 LINES = (
     *OF_KINDS,
@@ -90,6 +93,8 @@ LINES = (
     *("link budget pod-0/cube-3/+z/7", "link sensitivity --mpi-db -32", "reproduce --only availability/ocs"),
     *("dcn plan SITE", "dcn show SITE", "dcn te SITE", "dcn fail SITE rack-1", "dcn fail SITE --each rack"),
     "dcn cost SITE",
+    *("drill list", "drill list --schedules", "drill show pod-0/drill-0", "drill score pod-0/drill-0"),
+    *("drill verbs", f"drill plan {DOCUMENT}"),
 )
 ELSEWHERE = {
     **dict.fromkeys(("live init", "live rebuild", "live status", "live upgrade"), "needs a live twin"),
@@ -112,13 +117,17 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("link agree", "pod qualify", "dcn abort", "dcn approve", "dcn check", "dcn grow"), "files"
     ),
+    **dict.fromkeys(("drill run", "drill watch", "drill stop", "drill release"), "sentences"),
+    **dict.fromkeys(("drill schedule", "drill unschedule"), "sentences"),
+    **dict.fromkeys(("drill suite", "drill swarm"), "long runs"),
+    **dict.fromkeys(("drill acknowledge", "drill culprit", "drill hint", "drill debrief"), "needs a game"),
 }
 """Command with tables → the reason why it is not run here."""
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a campus that has run for 15 hours."""
+    """Return the address of a campus that has run for 16 hours."""
     plan = SitePlan(
         site="campus",
         fabrics={"pod-0": superpod_config(POD), "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")},
@@ -136,6 +145,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, headers=key)
         assert answer.status_code == 200, answer.text
         twin.advance(0.3)
+    document = drill_plan(schedule={"every_us": 1_440 * MINUTE_US})
+    client.post("/v1/schedules", json={"plan": document}, params={"wait": 20})
+    client.post("/v1/drills", json={"plan": document | {"schedule": None}}, params={"wait": 20})
+    twin.advance(1.0)
     with served(twin) as address:
         yield address
     twin.close()

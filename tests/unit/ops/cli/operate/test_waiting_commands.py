@@ -28,6 +28,8 @@ from tests.support.fake_twin import (
 pytestmark = pytest.mark.integration
 
 FAILED = 1
+DOCUMENT = str(Path(__file__).parents[2] / "drills" / "good_drill.yaml")
+DRILL_NAME = "pod-0/drill-3"
 ID, NAME, CUBE, SLICE = "operator@pod-0/7", "dcn-0/rewiring-2", "pod-0/cube-1", "pod-0/slice-3"
 NOW_US, UNTIL_US = 3_600_000_000, 7_200_000_000
 Answers = dict[str, list[Answer]]
@@ -59,6 +61,12 @@ def forecast(status: str, error: str | None = None) -> Answer:
     return as_json(names | numbers | {"result": None, "single": None})
 
 
+def drill_row() -> Answer:
+    lists: dict[str, Any] = {"lamps": [], "steps": [], "active_faults": []}
+    names = {"name": DRILL_NAME, "title": "An OCS dies", "status": None, "deviated": False}
+    return as_json(names | {"phase": "gate", "phase_us": NOW_US} | lists)
+
+
 PLANNED = {
     "rewiring": NAME,
     "reason": "operator",
@@ -85,6 +93,10 @@ FORECAST: Answers = {
     "/v1/forecasts": [forecast("queued")],
 }
 RUN: Answers = {"/v1/clock/run": [clock()]}
+DRILL: Answers = {
+    "/v1/drills": [receipt(("DrillBegun", {"drill": DRILL_NAME}))],
+    "/v1/clock": [CLOCK_RUNS],
+}
 RETIRED = condition_report("false", reasons=("pod-0 retired at 0d02:00:00",))
 
 COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]] = {
@@ -109,6 +121,8 @@ COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]]
         "/v1/forecasts/forecast-7",
         lambda: forecast("running"),
     ),
+    "drill run": (["drill", "run", DOCUMENT], DRILL, f"/v1/drills/{DRILL_NAME}", drill_row),
+    "drill watch": (["drill", "watch", DRILL_NAME], DRILL, f"/v1/drills/{DRILL_NAME}", drill_row),
 }
 """Command → (its words, answers, the path that it polls, the answer while it waits)."""
 
@@ -235,7 +249,7 @@ def test_a_lost_connection_is_retried(command: str) -> None:
     assert done.stderr.endswith("lightwave: gone; it existed when this command began to wait\n")
 
 
-@pytest.mark.parametrize("command", ["drain", "dcn plan", "wait"])
+@pytest.mark.parametrize("command", ["drain", "dcn plan", "wait", "drill run", "drill watch"])
 def test_paused_time_is_reported_once(command: str) -> None:
     words, usual, path, pending = COMMAND_ANSWERS[command]
     with answering({**usual, path: 4 * [pending()] + [DROP], "/v1/clock": [CLOCK_PAUSED]}) as twin:

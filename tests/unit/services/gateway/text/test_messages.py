@@ -15,6 +15,7 @@ from schemas.messages.scheduler import RecoveryCosts, SliceAdmitted, SliceRecove
 from schemas.messages.sequencer import Tick
 from schemas.messages.traffic import JobBandwidthSet, TrafficCarried
 from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection, LinksChanged
+from schemas.site_readings import CountReading, SiteReading
 from services.gateway.text.messages import BOUNDS, FIELD_TEXTS, TWO_SIDED, message_line
 from shared.basics.field_text import LINE_MAX
 from shared.models.plant.naming import mentions_by_field, names_to_search
@@ -97,6 +98,23 @@ def text(body: Body, resource: str | None = None) -> str:
         (HostUp(cube=29, host=2), "host=pod-0/cube-29/host-2"),
         (PortDown(ocs=17, side="N", port=24), "side=N port=pod-0/ocs-17/N24"),
         (Tick(service="ocs", due_us=0, count=3), "service=ocs due=0d00:00:00 count=3"),
+        (
+            Tick(
+                service="drills",
+                due_us=0,
+                count=4,
+                readings=(
+                    SiteReading(holds=False, compared=("count=1",)),
+                    SiteReading(names=("pod-0/cube-1",)),
+                    SiteReading(counts=(CountReading(what="ocs", count=1),)),
+                    SiteReading(problem="no such link"),
+                ),
+            ),
+            (
+                "service=drills due=0d00:00:00 count=4 "
+                "readings=false (count=1), 1 name, 1 ocs, not measured (no such link)"
+            ),
+        ),
         (
             FaultRefused(subject="pod-0/fault-2", reason=ENDED),
             f"subject=pod-0/fault-2 reason={ENDED[:-15]}0d23:00:28)",
