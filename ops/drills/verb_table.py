@@ -94,7 +94,7 @@ _VERBS = (
     ),
     _action(
         "set_parameters",
-        "Change parameters of a fabric: arrivals, technicians, repair times, rates of faults …",
+        "Change parameters of a fabric: arrivals, technicians, repair times and rates of faults.",
         _one("parameters", "names and values, such as {repairs.technicians: 1}"),
         _FABRIC,
         undo="the parameters get their earlier values",

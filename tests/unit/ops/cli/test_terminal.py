@@ -324,10 +324,10 @@ def test_status_is_one_line_per_fabric(url: str) -> None:
     slices = json.loads(run(url, "get slices -o json --fabric pod-0").stdout)
     states = [row["state"] for row in slices]
     assert pod.startswith(
-        f"pod-0 0d15:12: {rows['pod-0']['healthy']}/8 cubes, {states.count('running')} running"
+        f"pod-0 0d16:12: {rows['pod-0']['healthy']}/8 cubes, {states.count('running')} running"
     )
     assert f"{states.count('queued')} queued" in pod
-    assert network.startswith("dcn-0 0d15:12: 4/4 blocks, ")
+    assert network.startswith("dcn-0 0d16:12: 4/4 blocks, ")
     assert "1 fault" in network
 
 
