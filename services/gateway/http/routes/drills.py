@@ -1,10 +1,11 @@
 """Routes of drills: start, stop and journal, and the kill switch. Lists and rows are those of every kind."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from fastapi import APIRouter, Response
 from pydantic_core import to_json
 
+from schemas.api.chaos_journal import ChaosJournal
 from schemas.api.drills import (
     DrillRequest,
     DrillStopRequest,
@@ -67,7 +68,7 @@ def _journal_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRoute
     @router.get(
         "/{name:path}/journal",
         summary="The journal of a drill, in the form of the Chaos Toolkit",
-        response_model=dict[str, Any],
+        response_model=ChaosJournal,
     )
     def journal(name: str) -> Response:
         return Response(to_json(chaos_journal(read_drill(twin, name))), media_type="application/json")

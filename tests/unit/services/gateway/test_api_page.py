@@ -14,6 +14,8 @@ from schemas.resource_kinds import KINDS
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
+from tests.unit.ops.cli.drills.test_desk_commands import GAME
+from tests.unit.services.gateway.test_drills import MINUTE_US, plan
 
 pytestmark = pytest.mark.integration
 
@@ -31,12 +33,15 @@ Page = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A pod with slices, faults and repairs."""
+    """A pod with slices, faults, repairs, a drill and its schedule."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     client = twin.client()
     for shape in ("4x4x8", "2x2x2"):
         client.post("/v1/slices", json={"shape": shape}, params={"wait": 20})
     client.post("/v1/faults", json={"kind": "ocs", "target": "pod-0/ocs-17"}, params={"wait": 20})
+    document = plan(schedule={"every_us": 1_440 * MINUTE_US}, trainee=GAME)
+    client.post("/v1/schedules", json={"plan": document}, params={"wait": 20})
+    client.post("/v1/drills", json={"plan": document | {"schedule": None}}, params={"wait": 20})
     twin.advance(0.3)
     yield twin
     twin.close()
@@ -200,6 +205,14 @@ def test_rows_and_descriptions_match_the_page(client: Client, page: Page, kind: 
         ("get", "/v1/telemetry/{fabric}", "/v1/telemetry/pod-9", None),
         ("get", "/v1/telemetry/{fabric}", "/v1/telemetry/pod-0?since=2h", None),
         ("get", "/v1/events/stream", "/v1/events/stream?since=soon", None),
+        ("get", "/v1/drills/{name}/journal", "/v1/drills/pod-0/drill-0/journal", None),
+        ("get", "/v1/drills/{name}/journal", "/v1/drills/pod-0/drill-9/journal", None),
+        ("get", "/v1/desk", "/v1/desk", None),
+        ("get", "/v1/desk/{name}", "/v1/desk/pod-0/drill-0", None),
+        ("get", "/v1/safety", "/v1/safety", None),
+        ("post", "/v1/safety", "/v1/safety?wait=20", {"action": "release", "reason": "none is held"}),
+        ("post", "/v1/drills", "/v1/drills", {"plan": {}}),
+        ("post", "/v1/schedules", "/v1/schedules", {"plan": {}}),
         ("get", "/healthz", "/healthz", None),
     ],
 )

@@ -1,9 +1,11 @@
 """The journal of a drill is a projection of its messages."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
+from schemas.api.chaos_journal import ChaosJournal
 from schemas.api.drill_journal import DrillJournal
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal
@@ -88,6 +90,13 @@ def test_a_drill_that_is_not_in_the_log() -> None:
         InvalidInput, match="the log has no start of 'pod-0/drill-9'; must be one of pod-0/drill-0"
     ):
         drill_journal(deviated_drill().numbered(), "pod-0/drill-9", "1")
+
+
+@pytest.mark.parametrize("log", [deviated_drill, closed_gate, refused_step])
+def test_a_journal_has_the_fields_of_the_api(log: Callable[[], LogWriter]) -> None:
+    journal = json.dumps(chaos_journal(record_of(log())))
+    read = ChaosJournal.model_validate_json(journal)
+    assert json.loads(read.model_dump_json(by_alias=True)) == json.loads(journal)
 
 
 def test_journal_has_the_form_of_the_chaos_toolkit() -> None:
