@@ -14,16 +14,20 @@ from tests.support.fake_twin import environment
 from tests.support.forked import run_forked
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.served import served
-from tests.unit.services.gateway.test_drills import plan
+from tests.unit.services.gateway.test_drills import MINUTE_US, plan, start
 
 pytestmark = pytest.mark.integration
 DEVIATED, USAGE, NOT_FOUND = 1, 2, 3
-CALM = {"steps": [{"name": "pause", "what": "wait", "for_us": 600_000_000}]}
+CALM = {
+    "steps": [{"name": "pause", "what": "wait", "for_us": MINUTE_US}],
+    "gate_us": MINUTE_US,
+    "verify_us": MINUTE_US,
+}
 """A drill that breaks nothing."""
 
 
 class PacedTwin(DrivenTwin):
-    """A small pod whose time advances by 3 minutes after each look at a drill. So a client that follows a
+    """A small pod whose time advances by 5 minutes after each look at a drill. So a client that follows a
     drill sees all its phases, however slowly it polls."""
 
     def __init__(self, folder: Path) -> None:
@@ -40,7 +44,7 @@ class PacedTwin(DrivenTwin):
     def _advance(self) -> None:
         while self._seen.wait() and not self._ended:
             self._seen.clear()
-            self.advance(0.05)
+            self.advance(1 / 12)
 
     def close(self) -> None:
         self._ended = True
@@ -63,7 +67,7 @@ def written(tmp_path: Path, **changes: object) -> str:
     return str(file)
 
 
-def test_run_watch_report_and_export(twin: PacedTwin, tmp_path: Path) -> None:
+def test_run_watch_and_score(twin: PacedTwin, tmp_path: Path) -> None:
     with served(twin, twin.answered) as url:
         here = environment(url)
         done = run_forked(["drill", "run", written(tmp_path), "--seed", "7", "--as", "alice"], here)
@@ -82,6 +86,14 @@ def test_run_watch_report_and_export(twin: PacedTwin, tmp_path: Path) -> None:
         kept.write_text(json.dumps(journal | {"lightwave": journal["lightwave"] | {"seed": 8}}))
         other = run_forked(["drill", "score", str(kept)], here)
         assert (other.returncode, "has seed 8, and that of the twin 7" in other.stderr) == (USAGE, True)
+        python(url)
+
+
+def test_report_show_and_rehearse(twin: PacedTwin, tmp_path: Path) -> None:
+    start(twin.client())
+    twin.advance(1.0)
+    with served(twin) as url:
+        here = environment(url)
         xml, page, out = (str(tmp_path / name) for name in ("r.xml", "r.html", "again.json"))
         reported = run_forked(["drill", "report", "pod-0/drill-0", "--junit", xml, "--html", page], here)
         assert reported.returncode == 0, reported.stderr
@@ -96,7 +108,6 @@ def test_run_watch_report_and_export(twin: PacedTwin, tmp_path: Path) -> None:
         rows = json.loads(run_forked(["drill", "list", "-o", "json"], here).stdout)
         assert rows == json.loads(run_forked(["get", "drills", "--all", "-o", "json"], here).stdout)
         assert "pod-0/drill-0" in run_forked(["get", "faults", "--all"], here).stdout
-        python(url)
 
 
 def python(url: str) -> None:
