@@ -79,7 +79,7 @@ def outdated_documents(seed: int, until_us: int | None = None, every: int = ROOT
 
 
 def test_documents_of_a_campus_are_current() -> None:
-    assert outdated_documents(21, 3 * US_PER_HOUR, every=5) == []
+    assert outdated_documents(21, US_PER_HOUR, every=5) == []
 
 
 @pytest.mark.slow("six campuses of pods and a network, compared after every few root messages")
