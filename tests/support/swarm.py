@@ -80,7 +80,7 @@ def draw_scenario(seed: int) -> Scenario:
         "ocs.switching_time_ms": draw.choice([0.001, 10, 60_000]),
         "transceivers.telemetry_interval_s": draw.choice([0, 3600]),
         "cubes.heartbeat_s": draw.choice([1, 30]),
-        "repairs.technicians": draw.choice([1, 4]),
+        "repairs.technicians": (technicians := draw.choice([1, 4])),
         "repairs.ocs_repair_h": draw.choice([0.1, 2.0]),
         "repairs.host_repair_h": draw.choice([0.1, 2.0]),
         "repairs.link_repair_h": 0.5,
@@ -110,7 +110,8 @@ def draw_scenario(seed: int) -> Scenario:
         LabRequest(quiet_us, POD, UndrainCube(cube=f"pod-0/cube-{cube}"), len(acts) + 1 + cube)
         for cube in range(cubes)
     ]
-    calm = LabRequest(quiet_us, POD, set_to(CALM), len(requests) + len(undrain) + 1)
+    values: dict[str, ParameterValue] = {**CALM, "repairs.technicians": technicians}
+    calm = LabRequest(quiet_us, POD, set_to(values), len(requests) + len(undrain) + 1)
     return Scenario(config, [*requests, *undrain, calm], quiet_us, 200 * US_PER_DAY)
 
 
@@ -120,7 +121,9 @@ CALM: dict[str, ParameterValue] = {
     "repairs.fibre_technicians": 2,
     "repairs.off_hours_technicians": None,
 }
-"""At the end, no cube is drained by plan, all faults are inspected for, and repairs run day and night."""
+"""At the end, no cube is drained by plan, all faults are inspected for, and repairs run day and night.
+
+The pod also has the technicians of its start again: a change may have left it none."""
 
 
 def _changes(seed: int, until_us: int) -> list[tuple[int, Body]]:
