@@ -7,18 +7,22 @@ from pydantic import ValidationError
 
 from ops.drills.document import read_drill
 from ops.drills.variables import parse_variables
+from ops.sites.yaml_reader import read_text_file
 from schemas.drill_plan import DrillPlan
 from shared.basics.errors import InvalidInput
 
-PLAN_FIELD = b'"document_sha256"'
+PLAN_FIELD = '"document_sha256"'
 """A field that every plan has, and no document."""
 
 
 def read_plan(file: Path, variables: Sequence[str]) -> DrillPlan:
     """The plan in a file. Raises InvalidInput with the first field that is not valid, and for variables of a
     plan, which has none."""
-    content = file.read_bytes()
-    if not (content.lstrip().startswith(b"{") and PLAN_FIELD in content):
+    try:
+        content = read_text_file(file)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
+    if not (content.lstrip().startswith("{") and PLAN_FIELD in content):
         return read_drill(file, parse_variables(variables)).plan
     if variables:
         raise InvalidInput(
