@@ -7,7 +7,7 @@ from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
-from schemas.registry import decode
+from schemas.registry import Unreadable, decode
 from services.gateway.explain.drill_record import read_record
 from shared.basics.errors import InvalidInput
 from shared.models.fabric_plants import plant_of
@@ -18,13 +18,17 @@ from shared.storage.log.log_lines import raw_lines
 def score_log(path: Path, drill: str | None) -> DrillScore:
     """Score a drill of the site whose log starts in this file. Chip-hours lost are not measured.
 
-    Raises InvalidInput if the log has no such drill, or several without a name.
+    Raises InvalidInput with the first line that is not a message, and if the log has no such drill, or several
+    without a name.
     """
     plants: dict[str, Plant] = {}
 
     def messages() -> Iterator[Envelope]:
-        for line in raw_lines(path):
-            message = decode(line.rstrip(b"\n"))
+        for number, line in enumerate(raw_lines(path), start=1):
+            try:
+                message = decode(line.rstrip(b"\n"))
+            except Unreadable as error:
+                raise InvalidInput(f"{path}: line {number}: not a message of a log: {error}") from None
             if isinstance(message.body, FabricCommissioned):
                 config = message.body.config
                 plants[message.fabric] = plant_of(config.kind, config.hardware)
