@@ -336,14 +336,14 @@ def _check_lease(plan: DrillPlan, source: Field) -> None:
         )
 
 
-def check_documents(
-    paths: list[Path], variables: Mapping[str, str]
-) -> list[tuple[Path, Drill | InvalidInput]]:
-    """Each document, or its error."""
-    found: list[tuple[Path, Drill | InvalidInput]] = []
+def check_documents(paths: list[Path], variables: Mapping[str, str]) -> list[tuple[Path, Drill]]:
+    """All documents; InvalidInput with the errors of all that are not valid."""
+    found, problems = list[tuple[Path, Drill]](), list[str]()
     for path in paths:
         try:
             found.append((path, read_drill(path, variables)))
         except InvalidInput as error:
-            found.append((path, error))
+            problems.append(str(error))
+    if problems:
+        raise InvalidInput("; ".join(problems))
     return found

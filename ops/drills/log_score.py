@@ -18,8 +18,8 @@ from shared.storage.log.log_lines import raw_lines
 def score_log(path: Path, drill: str | None) -> DrillScore:
     """Score a drill of the site whose log starts in this file. Chip-hours lost are not measured.
 
-    Raises InvalidInput with the first line that is not a message, and if the log has no such drill, or several
-    without a name.
+    Raises InvalidInput with the first line that is not a message, and if the log has no such drill, or
+    several without a name.
     """
     plants: dict[str, Plant] = {}
 
