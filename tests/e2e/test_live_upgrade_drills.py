@@ -10,7 +10,6 @@ from ops.servers.local_servers import LocalKafka
 from schemas.registry import decode
 from shared.basics.units import US_PER_MIN
 from shared.engine.code_version import RULES
-from shared.runtimes.live.kafka.partition_reader import read_partition
 from tests.soak.whole_twin import TwinOptions
 from tests.support.drill_runs import SETTINGS, check_drill, lasting_drill
 from tests.support.live_twin import LiveTwin, live_twin
@@ -66,6 +65,4 @@ def _drill(twin: LiveTwin) -> None:
     )
     report = twin.audit()
     assert report["clean"], report
-    records = (one for batch in read_partition(twin.kafka.brokers, twin.topics.log, 0) for one in batch)
-    log = [decode(one.value) for one in records if not one.is_void]
-    check_drill(log, DRILL)
+    check_drill([decode(line) for line in twin.log_lines(0)], DRILL)

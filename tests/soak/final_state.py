@@ -4,7 +4,6 @@ import json
 import time
 from typing import Any
 
-from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.state_codec import restore_instance
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
@@ -24,7 +23,9 @@ def is_quiet(twin: WholeTwin) -> bool:
                 snapshot = twin.store.snapshot(partition, [])
                 stands = {
                     snapshot.positions.get(name, 0)
-                    for name in services_in_partition(registered_fabrics(snapshot.values), services_of)
+                    for name in services_in_partition(
+                        registered_fabrics(snapshot.values), twin.options.services_of
+                    )
                 }
                 read_all = len(stands) == 1 and min(stands) >= int(snapshot.values.get("end", 0))
                 if not read_all or snapshot.outbox_size or twin.store.size(partition):
@@ -42,14 +43,14 @@ def read_final_state(twin: WholeTwin) -> FinalState:
     for fabric, place in twin.store.fabrics().items():
         partition = place.partition
         begun, progress = twin.store.positions(partition), twin.store.progress(partition)
-        for service in services_of(place.kind):
+        for service in twin.options.services_of(place.kind):
             stored = twin.store.load(partition, service.name, fabric)
             books[service.name, fabric] = restore_instance(service, fabric, stored).seen
             positions[service.name, partition] = begun.get(service.name, 0)
             row = progress.get((service.name, fabric))
             ticks[service.name, fabric] = None if row is None else row.ticks
         faults[fabric] = sum(_summary(twin, fabric, "failures")["begun"].values())
-        if any(service.name == "workload" for service in services_of(place.kind)):
+        if any(service.name == "workload" for service in twin.options.services_of(place.kind)):
             slices[fabric] = _summary(twin, fabric, "workload")["requested"]
     # A cube with a requested drain that still runs a slice is shown as draining.
     drained = {cube["name"]: cube["drained"] or cube["draining"] for cube in twin.get("/v1/cubes")}

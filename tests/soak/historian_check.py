@@ -4,7 +4,6 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from services.fabric_kinds import services_of
 from shared.runtimes.live.process.process_registry import processes
 from tests.soak.whole_twin import ANSWER_S_MAX, HISTORIAN, WholeTwin
 
@@ -28,7 +27,8 @@ class ComparedAgain:
 
     def __init__(self, twin: WholeTwin) -> None:
         self._twin = twin
-        states = sum(len(services_of(place.kind)) for place in twin.store.fabrics().values())
+        places = twin.store.fabrics().values()
+        states = sum(len(twin.options.services_of(place.kind)) for place in places)
         self._wanted = compared(twin) + 2 * states  # the check in progress, and a whole one
 
     def __call__(self) -> bool:

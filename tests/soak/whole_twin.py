@@ -22,6 +22,7 @@ from services.fabric_kinds import services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.message_order import ServiceProgress
+from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.live_status import standstill_reasons
 from shared.runtimes.live.process.process_registry import processes
@@ -75,7 +76,8 @@ class TwinOptions:
     prefix: str = "soak"
     doubled: Sequence[str] = TWO_WORKER_SERVICES
     only: Sequence[str] | None = None
-    """The services that are started; None for all that the sites' fabrics have, or those of `joining`."""
+    """The services of its version, all of which are started. None if its version is this one; then it starts
+    those that the sites' fabrics have, and those of `joining`."""
     joining: Sequence[str] = ()
     """Kinds of fabrics that may join."""
     sequencers: int = 1
@@ -94,6 +96,12 @@ class TwinOptions:
             return tuple(self.only)
         kinds = {config.kind for plan in self.sites for config in plan.fabrics.values()} | {*self.joining}
         return tuple(sorted({name for kind in kinds for name in SERVICE_NAMES[kind]}))
+
+    def services_of(self, kind: str) -> tuple[AnyService, ...]:
+        """The services that fabrics of a kind have in the twin's version, in name order: those that tests
+        wait for."""
+        found = services_of(kind)
+        return found if self.only is None else tuple(one for one in found if one.name in self.only)
 
     @property
     def sites(self) -> tuple[SitePlan, ...]:
@@ -343,14 +351,14 @@ class WholeTwin:
 
     def standstills(self) -> list[str]:
         """Why time has stopped somewhere."""
-        return standstill_reasons(self.store, services_of, processes(self.store))
+        return standstill_reasons(self.store, self.options.services_of, processes(self.store))
 
     def positions(self) -> dict[str, int]:
         """Fabric → position up to which every service has read its partition."""
         found = {}
         for fabric, place in self.store.fabrics().items():
             positions = self.store.positions(place.partition)
-            wanted = [service.name for service in services_of(place.kind)]
+            wanted = [service.name for service in self.options.services_of(place.kind)]
             if all(name in positions for name in wanted):
                 found[fabric] = min(positions[name] for name in wanted)
         return found

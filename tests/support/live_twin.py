@@ -17,8 +17,9 @@ from ops.live.rebuild import states_digest
 from ops.live.settings import LiveSettings
 from ops.live.status import live_status
 from ops.servers.local_servers import LocalKafka, LocalRedis
-from services.fabric_kinds import services_of
+from schemas.registry import decode
 from shared.basics.errors import LightwaveError
+from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.live_clock import CLOCK_NOTE, PENDING_PREFIX, LiveClock
 from shared.runtimes.tcp_ports import free_port
 from tests.soak.clients import http_post
@@ -82,7 +83,7 @@ class LiveTwin(WholeTwin):
 
     @property
     def clock(self) -> LiveClock:
-        return LiveClock(self.store, services_of, lambda: 0.0)
+        return LiveClock(self.store, self.options.services_of, lambda: 0.0)
 
     def set_speed(self, speed: float) -> None:
         self.clock.set_speed(speed)
@@ -125,6 +126,13 @@ class LiveTwin(WholeTwin):
         are left out."""
         lines = read_log(self.kafka.brokers, self.topics.dead_letters)
         return [json.loads(line.value) for line in lines if line.value.startswith(b'{"origin":')]
+
+    def log_lines(self, partition: int) -> list[bytes]:
+        """Return the messages of a partition of the log, in order. A writer may have repeated some; each is
+        returned once."""
+        batches = read_partition(self.kafka.brokers, self.topics.log, partition)
+        records = [record.value for batch in batches for record in batch if not record.is_void]
+        return [*{decode(line).id: line for line in records}.values()]
 
     def write(self, partition: int, rows: list[tuple[bytes, dict[str, bytes]]]) -> list[int]:
         """Write foreign records to the log; return their offsets."""

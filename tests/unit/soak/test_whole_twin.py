@@ -1,6 +1,8 @@
 """A whole twin with fabrics of several kinds, some of which joined later, is checked fabric by fabric."""
 
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,10 @@ import pytest
 
 from services.service_names import services_by_name
 from shared.engine.message_order import ServiceProgress
-from shared.storage.store.state_store import FabricPlace
+from shared.storage.store.fabric_registry import FabricRegistration, fabric_place, registration_value
+from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_store import Commit, FabricPlace
+from tests.soak.final_state import is_quiet
 from tests.soak.whole_twin import TwinOptions, WholeTwin
 
 SITE = "{site: campus, fabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1, kind: static-pod}]}"
@@ -76,6 +81,26 @@ def test_a_position_is_that_of_the_services_of_its_kind(twin: WholeTwin) -> None
     assert twin.positions() == {"pod-1": 9}
     store.read[0]["ocs"] = 4
     assert twin.positions() == {"pod-0": 4, "pod-1": 9}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_twin_of_a_version_without_a_service_does_not_wait_for_it(
+    twin: WholeTwin, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    others = tuple(service.name for service in services_by_name("superpod") if service.name != "drills")
+    if is_known:
+        twin.options = replace(twin.options, only=others)
+    store: Any = MemoryStore()
+    store.oldest = lambda _: None
+    twin.store = store
+    registered = FabricRegistration("campus", "superpod")
+    store.place("pod-0", fabric_place(0, registered))
+    fields = {"end": "4", **registration_value("pod-0", registered)}
+    assert store.commit(Commit(0, {}, dict.fromkeys(others, 4), fields=fields))
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert is_quiet(twin) == is_known
+    assert twin.positions() == ({"pod-0": 4} if is_known else {})
+    assert any("drills" in reason for reason in twin.standstills()) != is_known
 
 
 @pytest.mark.parametrize(
