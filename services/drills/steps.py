@@ -39,13 +39,11 @@ def queries(plan: DrillPlan, run: DrillRun, home: str, due_us: int) -> Iterator[
             impact = probes.impact_query(step, run, home)
             if impact is not None:
                 yield impact
-                yield from (
-                    query for query in probes.count_queries(plan, home) if query.fabric != impact.fabric
-                )
+                yield from _other_counts(impact, plan, home)
 
 
-def _beside(impact: SiteQuery, plan: DrillPlan, home: str) -> list[SiteQuery]:
-    """The counts of the other fabrics."""
+def _other_counts(impact: SiteQuery, plan: DrillPlan, home: str) -> list[SiteQuery]:
+    """The counts of the fabrics that the step does not change."""
     return [query for query in probes.count_queries(plan, home) if query.fabric != impact.fabric]
 
 
@@ -203,7 +201,7 @@ def _limit_problem(
     impact = probes.impact_query(step, run, state.fabric)
     if impact is None:
         return None
-    found = probes.total(answers, [impact, *_beside(impact, plan, state.fabric)])
+    found = probes.total(answers, [impact, *_other_counts(impact, plan, state.fabric)])
     if isinstance(found, str):
         return f"step {step.name}: its effect cannot be predicted: {found}"
     over = _over(run, found)
