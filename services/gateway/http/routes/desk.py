@@ -9,8 +9,8 @@ from schemas.api.requests import RequestReceipt
 from services.gateway.explain.debrief import debrief
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import ResponseDocs, RouteOptions, StrictJsonRoute
-from services.gateway.http.routes.requests import OUTCOMES, TermsParam, receipt_response
-from services.gateway.requests import desk_requests, operator_requests
+from services.gateway.http.routes.requests import OUTCOMES, TermsParam, submit_request
+from services.gateway.requests import desk_requests
 from services.gateway.runtime_ports import TwinPorts
 
 
@@ -44,17 +44,14 @@ def _request_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRoute
 
     @router.post("/{name:path}/acknowledge", summary="Acknowledge the alerts", response_model=RequestReceipt)
     async def acknowledge(name: str, terms: TermsParam) -> Response:
-        request = desk_requests.acknowledge_request(twin, name)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, desk_requests.acknowledge_request(twin, name), terms)
 
     @router.post("/{name:path}/culprit", summary="Name the broken part", response_model=RequestReceipt)
     async def culprit(name: str, requested: CulpritRequest, terms: TermsParam) -> Response:
-        request = desk_requests.culprit_request(twin, name, requested.culprit)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, desk_requests.culprit_request(twin, name, requested.culprit), terms)
 
     @router.post("/{name:path}/hint", summary="Take the next hint", response_model=RequestReceipt)
     async def hint(name: str, terms: TermsParam) -> Response:
-        request = desk_requests.hint_request(twin, name)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, desk_requests.hint_request(twin, name), terms)
 
     return router

@@ -19,8 +19,8 @@ from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_reader import read_drill
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import ResponseDocs, RouteOptions, StrictJsonRoute
-from services.gateway.http.routes.requests import OUTCOMES, TermsParam, receipt_response
-from services.gateway.requests import drill_requests, operator_requests
+from services.gateway.http.routes.requests import OUTCOMES, TermsParam, submit_request
+from services.gateway.requests import drill_requests
 from services.gateway.runtime_ports import TwinPorts
 
 
@@ -33,13 +33,11 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @requests.post("", summary="Start a drill", response_model=RequestReceipt)
     async def run(requested: DrillRequest, terms: TermsParam) -> Response:
-        request = drill_requests.run_request(twin, requested)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, drill_requests.run_request(twin, requested), terms)
 
     @requests.post("/{name:path}/stop", summary="Stop a drill and undo it", response_model=RequestReceipt)
     async def stop(name: str, requested: DrillStopRequest, terms: TermsParam) -> Response:
-        request = drill_requests.stop_request(twin, name, requested.reason)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, drill_requests.stop_request(twin, name, requested.reason), terms)
 
     router.routes += requests.routes
     router.routes += _schedule_routes(twin, **common).routes
@@ -51,13 +49,11 @@ def _schedule_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRout
 
     @router.post("", summary="Run a drill again and again", response_model=RequestReceipt)
     async def schedule(requested: ScheduleRequest, terms: TermsParam) -> Response:
-        request = drill_requests.schedule_request(twin, requested)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, drill_requests.schedule_request(twin, requested), terms)
 
     @router.post("/{name:path}/cancel", summary="End a schedule", response_model=RequestReceipt)
     async def unschedule(name: str, terms: TermsParam) -> Response:
-        request = drill_requests.unschedule_request(twin, name)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, drill_requests.unschedule_request(twin, name), terms)
 
     return router
 

@@ -79,11 +79,6 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     common["responses"] = common.get("responses", ResponseDocs({})).also(OUTCOMES)
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=StrictJsonRoute, **common)
 
-    async def submit_request(
-        request: tuple[str, RequestBody], terms: operator_requests.RequestTerms
-    ) -> Response:
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
-
     @router.post("/fabrics", summary="Commission a new fabric in a site", response_model=RequestReceipt)
     async def commission(requested: FabricRequest, terms: TermsParam) -> Response:
         return receipt_response(await commission_fabric(twin, requested, terms))
@@ -92,29 +87,29 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         "/fabrics/{name}/retire", summary="Retire a fabric permanently", response_model=RequestReceipt
     )
     async def retire(name: str, terms: TermsParam) -> Response:
-        return receipt_response(await operator_requests.submit(twin, name, FabricRetired(), terms))
+        return await submit_request(twin, (name, FabricRetired()), terms)
 
     @router.post(
         "/fabrics/{name}/parameters", summary="Change parameters of a fabric", response_model=RequestReceipt
     )
     async def set_parameters(name: str, requested: ParametersRequest, terms: TermsParam) -> Response:
-        return await submit_request(parameters_request(twin, name, requested), terms)
+        return await submit_request(twin, parameters_request(twin, name, requested), terms)
 
     @router.post("/slices", summary="Request a slice", response_model=RequestReceipt)
     async def request_slice(requested: SliceRequest, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.slice_request(twin, requested), terms)
+        return await submit_request(twin, operator_requests.slice_request(twin, requested), terms)
 
     @router.post("/slices/{name:path}/release", summary="Release a slice", response_model=RequestReceipt)
     async def release(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.release_request(twin, name), terms)
+        return await submit_request(twin, operator_requests.release_request(twin, name), terms)
 
     @router.post("/faults", summary="Inject a fault", response_model=RequestReceipt)
     async def inject(requested: FaultRequest, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.fault_request(twin, requested), terms)
+        return await submit_request(twin, operator_requests.fault_request(twin, requested), terms)
 
     @router.post("/faults/{name:path}/clear", summary="Clear a fault", response_model=RequestReceipt)
     async def clear(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.clear_request(twin, name), terms)
+        return await submit_request(twin, operator_requests.clear_request(twin, name), terms)
 
     @router.post(
         "/cubes/{name:path}/drain",
@@ -123,7 +118,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     )
     async def drain(name: str, terms: TermsParam, requested: DrainRequest | None = None) -> Response:
         """Without a body, at once and until the cube is undrained."""
-        return await submit_request(operator_requests.drain_request(twin, name, requested), terms)
+        return await submit_request(twin, operator_requests.drain_request(twin, name, requested), terms)
 
     @router.post(
         "/cubes/{name:path}/undrain",
@@ -131,7 +126,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         response_model=RequestReceipt,
     )
     async def undrain(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.undrain_request(twin, name), terms)
+        return await submit_request(twin, operator_requests.undrain_request(twin, name), terms)
 
     @router.post(
         "/links/{name:path}/test",
@@ -139,13 +134,13 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         response_model=RequestReceipt,
     )
     async def test_link(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.link_test_request(twin, name), terms)
+        return await submit_request(twin, operator_requests.link_test_request(twin, name), terms)
 
     @router.post(
         "/ocs/{name:path}/restart", summary="Restart the software of an OCS", response_model=RequestReceipt
     )
     async def restart(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.restart_request(twin, name), terms)
+        return await submit_request(twin, operator_requests.restart_request(twin, name), terms)
 
     _add_cross_connects(router, twin)
     _add_rewirings(router, twin)
@@ -183,11 +178,11 @@ def _status_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter
 def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
     """Add the routes for cross-connects of an OCS."""
 
-    async def submit_request(
+    async def submit_cross_connects(
         name: str, requested: CrossConnectsRequest, terms: operator_requests.RequestTerms, *, create: bool
     ) -> Response:
         request = operator_requests.cross_connect_request(twin, name, requested, create=create)
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
+        return await submit_request(twin, request, terms)
 
     @router.post(
         "/ocs/{name:path}/cross-connects",
@@ -195,7 +190,7 @@ def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
         response_model=RequestReceipt,
     )
     async def connect(name: str, requested: CrossConnectsRequest, terms: TermsParam) -> Response:
-        return await submit_request(name, requested, terms, create=True)
+        return await submit_cross_connects(name, requested, terms, create=True)
 
     @router.post(
         "/ocs/{name:path}/cross-connects/remove",
@@ -203,22 +198,17 @@ def _add_cross_connects(router: APIRouter, twin: TwinPorts) -> None:
         response_model=RequestReceipt,
     )
     async def disconnect(name: str, requested: CrossConnectsRequest, terms: TermsParam) -> Response:
-        return await submit_request(name, requested, terms, create=False)
+        return await submit_cross_connects(name, requested, terms, create=False)
 
 
 def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
     """Add the routes for the topology of a network."""
 
-    async def submit_request(
-        request: tuple[str, RequestBody], terms: operator_requests.RequestTerms
-    ) -> Response:
-        return receipt_response(await operator_requests.submit(twin, *request, terms))
-
     @router.post(
         "/rewirings", summary="Plan a better topology of a network now", response_model=RequestReceipt
     )
     async def plan(requested: PlanRequest, terms: TermsParam) -> Response:
-        return await submit_request(rewiring_requests.rewiring_plan_request(twin, requested.dcn), terms)
+        return await submit_request(twin, rewiring_requests.rewiring_plan_request(twin, requested.dcn), terms)
 
     @router.post(
         "/rewirings/{name:path}/approve",
@@ -226,7 +216,7 @@ def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
         response_model=RequestReceipt,
     )
     async def approve(name: str, terms: TermsParam) -> Response:
-        return await submit_request(rewiring_requests.approve_request(twin, name), terms)
+        return await submit_request(twin, rewiring_requests.approve_request(twin, name), terms)
 
     @router.post(
         "/rewirings/{name:path}/abort",
@@ -234,7 +224,14 @@ def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
         response_model=RequestReceipt,
     )
     async def abort(name: str, terms: TermsParam) -> Response:
-        return await submit_request(rewiring_requests.abort_request(twin, name), terms)
+        return await submit_request(twin, rewiring_requests.abort_request(twin, name), terms)
+
+
+async def submit_request(
+    twin: TwinPorts, request: tuple[str, RequestBody], terms: operator_requests.RequestTerms
+) -> Response:
+    """Submit a request, given as (fabric, request body), and return the response with its receipt."""
+    return receipt_response(await operator_requests.submit(twin, *request, terms))
 
 
 def receipt_response(receipt: RequestReceipt) -> Response:
