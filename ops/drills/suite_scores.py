@@ -13,10 +13,12 @@ from ops.drills.lab_runs import run_lab_drills
 from ops.drills.score.figures import CATEGORIES, Category, CategoryScore, DrillScore, Figure, weighted_mean
 from ops.drills.score_text import score_json
 from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
+from ops.local.input_files import read_input
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.json_types import JsonObject
 
+SCORES_BYTES_MAX = 1 << 26
 STALE_S = 30 * 86_400
 """A score older than a month is stale, as in Gremlin."""
 PASSED, STALE, FAILED, NEVER = 100.0, 75.0, 50.0, 0.0
@@ -114,8 +116,12 @@ def _read(file: Path | None) -> dict[str, Any]:
     if file is None or not file.exists():
         return {}
     try:
-        found: Any = orjson.loads(file.read_bytes())
+        found: Any = orjson.loads(read_input(file, SCORES_BYTES_MAX))
         return dict(found["scores"])
+    except InvalidInput as error:
+        raise InvalidInput(f"--scores {file}: {error}") from None
+    except OSError as error:
+        raise OperationFailed(f"--scores {file}: {error.strerror or error}") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise InvalidInput(
             f"--scores {file}: is not a file of scores; must be one that this command wrote"

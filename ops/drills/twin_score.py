@@ -13,6 +13,7 @@ from ops.client.http_client import Client
 from ops.drills.running_drill import fetch_journal
 from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
+from ops.local.input_files import read_input
 from schemas.envelope import Envelope
 from schemas.messages.drills import DrillEnded
 from schemas.messages.sequencer import FabricCommissioned
@@ -29,6 +30,7 @@ BEFORE = ("FabricCommissioned", "FaultBegan", "FaultEnded")
 """Types of messages that count although they are earlier than the drill."""
 PAGE = 10_000
 """Messages of a page; must be at most the gateway's limit."""
+JOURNAL_BYTES_MAX = 1 << 26
 JOURNAL_FIELDS = ("drill", "request", "document_sha256", "seed")
 """What identifies the drill of a journal."""
 
@@ -91,12 +93,15 @@ def _message(row: Any) -> Envelope:
 
 
 def journal_record(path: Path) -> dict[str, Any] | None:
-    """The record of a drill in a journal file; None if the file is something else, such as a log."""
+    """The record of a drill in a journal file; None if the file is something else, such as a log, or larger
+    than any journal."""
     if path.suffix != ".json" or not path.is_file():
         return None
     try:
-        found: Any = orjson.loads(path.read_bytes())
+        found: Any = orjson.loads(read_input(path, JOURNAL_BYTES_MAX))
         record = found["lightwave"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+    except (InvalidInput, orjson.JSONDecodeError, KeyError, TypeError):
         return None
+    except OSError as error:
+        raise OperationFailed(f"{path}: {error.strerror or error}") from None
     return record if isinstance(record, dict) and NAME.fullmatch(str(record.get("drill"))) else None

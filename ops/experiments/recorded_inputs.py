@@ -9,6 +9,7 @@ from ops.experiments.schema import Experiment, Fabric, Scalar
 from ops.lab.run_inputs import RunInputs, timed_requests
 from ops.lab.trace_work import TraceWork
 from ops.lab.workload_trace import TraceFile, TraceRest, TraceSource, parse_trace_time, pod_cubes
+from ops.local.input_files import open_input
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
 from schemas.files.site_plan import SitePlan
@@ -98,10 +99,12 @@ def inputs_sha256(experiment: Experiment, folder: Path) -> list[str]:
     found = []
     for name in filter(None, (fabric.trace, fabric.faults)):
         try:
-            with (folder / name).open("rb") as file:
+            with open_input(folder / name) as file:
                 found.append(file_digest(file, "sha256").hexdigest())
         except OSError as error:
             raise OperationFailed(f"{folder / name}: {error.strerror or error}") from None
+        except InvalidInput as error:
+            raise InvalidInput(f"{folder / name}: {error}") from None
     return found
 
 

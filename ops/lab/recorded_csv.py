@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ops.local.input_files import short_lines
 from ops.report.safe_text import quoted
 from schemas.limits import DURATION_S_MAX
 from shared.basics.checks import closest_match_hint
@@ -87,7 +88,7 @@ def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> I
     """
     what = f"{columns.what} {path}"
     with csv_errors(what), path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(short_lines(file, what), strict=True)
         lines = _csv_lines(what, reader)
         header = [name.strip() for name in next(lines, [])]
         _check_header(what, header, columns)

@@ -25,6 +25,8 @@ from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.redis_store import RedisStore
 
 CONFIG = "LIGHTWAVE_CONFIG"
+FILE_BYTES_MAX = 1 << 20
+"""Maximum size of a settings file."""
 
 
 def default_data() -> Path:
@@ -178,7 +180,9 @@ def _toml(path: Path | None) -> TomlConfigSettingsSource:
             # The library would ignore a missing file or a pipe, and expand ~.
             if path.is_fifo():
                 raise OSError("is a pipe, not a file")
-            path.open("rb").close()
+            with path.open("rb") as file:
+                if len(file.read(FILE_BYTES_MAX + 1)) > FILE_BYTES_MAX:
+                    raise OSError(f"is larger than {FILE_BYTES_MAX // 2**20} MB, the maximum")
         return TomlConfigSettingsSource(LiveSettings, path and path.absolute())
     except OSError as error:
         raise InvalidInput(f"settings file {path}: {error.strerror or error}") from None

@@ -7,14 +7,13 @@ refused: YAML 1.1 reads 010 as eight, and YAML 1.2 as ten.
 """
 
 import math
-import os
 import re
-import stat
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from ops.local.input_files import read_input
 from ops.report.safe_text import dotted, quoted, shortened
 from schemas.limits import COUNT_MAX
 from shared.basics.errors import InvalidInput
@@ -85,22 +84,11 @@ def read_text_file(path: Path) -> str:
     """Read a text file of at most 1 MB. Raises InvalidInput for other files: a pipe or a device might never
     end."""
     try:
-        # O_NONBLOCK: do not wait for a pipe. The check uses the opened file: its name may change meanwhile.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise InvalidInput("must be a text file, not a folder, pipe or device")
-        with os.fdopen(descriptor, "rb") as file:
-            content = file.read(BYTES_MAX + 1)
-        if len(content) > BYTES_MAX:
-            raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, the maximum")
-        return content.decode()
+        return read_input(path, BYTES_MAX, must_be="a text file").decode()
     except OSError as error:
         raise InvalidInput(error.strerror or str(error)) from None
     except UnicodeDecodeError:
         raise InvalidInput("not UTF-8 text") from None
-    except ValueError:
-        raise InvalidInput("not a valid path: it contains a NUL character") from None
 
 
 class _Values(yaml.SafeLoader):

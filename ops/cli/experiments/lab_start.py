@@ -5,13 +5,14 @@ from pathlib import Path
 from ops.client.http_client import Client
 from ops.client.remote_snapshot import fetch_snapshot
 from ops.client.time_names import time_named
+from ops.local.input_files import read_input
 from ops.local.software_version import software_version
 from ops.report.safe_text import quoted
 from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, SnapshotRefused
 from shared.basics.time_grammar import NOW
 from shared.storage.files.file_errors import file_error
-from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
+from shared.storage.snapshots.site_snapshot import SNAPSHOT_BYTES_MAX, SiteSnapshot, from_bytes
 
 SUFFIX = ".snapshot"
 URLS = ("http://", "https://")
@@ -90,9 +91,11 @@ def _from_folder(place: Path, at: str | None) -> tuple[list[SiteSnapshot], str]:
 
 def _from_file(path: Path) -> SiteSnapshot:
     try:
-        found = from_bytes(path.read_bytes())
+        found = from_bytes(read_input(path, SNAPSHOT_BYTES_MAX))
     except SnapshotRefused as refusal:
         raise SnapshotRefused(f"--from {path}: {refusal}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"--from {path}: {error}") from None
     except OSError as error:
         raise file_error(path, error, "--from") from None
     if found.software != software_version():

@@ -20,6 +20,7 @@ from ops.lab.imports.import_common import (
     time_zone,
     write_sorted,
 )
+from ops.local.input_files import short_lines
 from ops.report.safe_text import quoted
 from schemas.config.pods import PodConfig, SuperpodConfig
 from shared.basics.errors import InvalidInput, NotFound
@@ -120,7 +121,7 @@ def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: Impo
     """Read node outages (LA-UR-05-7318). The number of a part is the node's number, `nodenumz`."""
     wanted = {cause.lower() for cause in options.causes}
     with reading(path, "failures"), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file)
+        reader = csv.reader(short_lines(file, f"failures {path}"))
         names = _lanl_header(path, reader)
         for texts in reader:
             if not any(text.strip() for text in texts):
@@ -191,7 +192,7 @@ def _backblaze(
     parts, failed = plant.population(FAULTS[options.kind].strikes), 0
     for file in files:
         with reading(file, "failures"), _open_table(file, is_named=file == path) as lines:
-            reader = csv.reader(lines)
+            reader = csv.reader(short_lines(lines, f"failures {file}"))
             names = next(reader, [])
             if not any(names):
                 raise InvalidInput(f"failures {file}: is empty; must have the columns date and failure")

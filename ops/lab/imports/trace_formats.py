@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ops.lab.imports.import_common import ImportCounts, check_columns, date_s, reading
+from ops.local.input_files import short_lines
 from ops.report.safe_text import quoted, shortened
 from shared.basics.errors import InvalidInput
 from shared.basics.json_types import JsonObject
 
 CHUNK_CHARS = 1 << 20
+JOB_CHARS_MAX = 1 << 24
+"""Maximum length of a job in a JSON list."""
 NUMBER_END = 1e15
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 
@@ -151,6 +154,9 @@ def _json_items(path: Path) -> Iterator[Any]:
             except RecursionError:
                 raise InvalidInput(f"{where}: is nested too deeply") from None
             except ValueError as error:
+                if len(text) > JOB_CHARS_MAX:
+                    problem = f"is not JSON, or has more than {JOB_CHARS_MAX:,} characters, the maximum"
+                    raise InvalidInput(f"{where}: {problem}") from None
                 more = file.read(CHUNK_CHARS)
                 if not more:
                     problem = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
@@ -249,7 +255,7 @@ def _table(
     """Yield (place in errors, cells by column) of each row. A file without a header has the columns
     `header`."""
     with reading(path, "trace"), path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
+        reader = csv.reader(short_lines(file, f"trace {path}"))
         first = [name.strip() for name in next(reader, [])]
         check_columns(f"trace {path}", first, needed)
         if not any(first):
@@ -312,7 +318,7 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
     """
     start_s = 0.0
     with reading(path, "trace"), path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(short_lines(file, f"trace {path}"), 1):
             if line.startswith(";"):
                 if UNIX_START in line:
                     text = line.split(UNIX_START, 1)[1].strip()

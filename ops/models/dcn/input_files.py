@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ops.local.input_files import read_input
 from ops.report.safe_text import quoted, shortened
 from ops.requests.name_expansion import without_kind
 from ops.sites.site_plans import read_site, with_seed
@@ -116,13 +117,9 @@ def _bytes_of(path: Path) -> bytes:
     if not path.is_file():
         raise InvalidInput("no file" if not path.exists() else "no file, but a folder, pipe or device")
     try:
-        with path.open("rb") as file:
-            content = file.read(BYTES_MAX + 1)
+        return read_input(path, BYTES_MAX)
     except OSError as error:
         raise InvalidInput(error.strerror or str(error)) from None
-    if len(content) > BYTES_MAX:
-        raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, the maximum")
-    return content
 
 
 def _of_csv(content: bytes, plant: NetworkLayout, fabric: str | None) -> list[IntArray]:

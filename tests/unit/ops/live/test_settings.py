@@ -95,6 +95,8 @@ def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidInput, match=rf"^settings file {tmp_path}/pipe: is a pipe, not a file$"):
         live_settings(tmp_path / "pipe")
+    with pytest.raises(InvalidInput, match=r"^settings file /dev/zero: is larger than 1 MB, the maximum$"):
+        live_settings(Path("/dev/zero"))
     assert live_settings(Path("/dev/null")) == live_settings()
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "live.toml").write_text("port = 9000\n")
