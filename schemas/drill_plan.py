@@ -10,22 +10,7 @@ from pydantic import Field
 
 from schemas.body import Model, is_none
 from schemas.limits import COMMENT_MAX, DURATION_US_MAX
-from schemas.messages.operator import (
-    AbortRewiring,
-    ApproveRewiring,
-    ClearFault,
-    CreateCrossConnects,
-    DrainCube,
-    InjectFault,
-    PlanTopology,
-    ReleaseSlice,
-    RemoveCrossConnects,
-    RequestSlice,
-    RestartOcs,
-    SetParameters,
-    TestLink,
-    UndrainCube,
-)
+from schemas.messages.operator import FabricRequests
 from schemas.names import FabricName
 
 NAME_PATTERN = r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$"
@@ -48,22 +33,7 @@ PHASES: tuple[Phase, ...] = ("gate", "method", "settle", "undo", "verify")
 """In order: the hypothesis before the first step; the steps; the wait for recovery; the end of all that the
 drill began, and the wait for recovery from it; the hypothesis again."""
 
-DrillRequest = (
-    InjectFault
-    | ClearFault
-    | DrainCube
-    | UndrainCube
-    | RequestSlice
-    | ReleaseSlice
-    | SetParameters
-    | TestLink
-    | RestartOcs
-    | CreateCrossConnects
-    | RemoveCrossConnects
-    | PlanTopology
-    | ApproveRewiring
-    | AbortRewiring
-)
+DrillRequest = FabricRequests
 """The requests that a drill can send."""
 RequestVerb = Literal[
     "inject",

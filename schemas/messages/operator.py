@@ -156,3 +156,22 @@ class AbortRewiring(OperatorBody):
     """Drop a plan, or stop a rewiring after its current stage."""
 
     rewiring: RewiringName
+
+
+FaultRequests = InjectFault | ClearFault
+CubeRequests = DrainCube | UndrainCube
+SliceRequests = RequestSlice | ReleaseSlice
+CrossConnectRequests = CreateCrossConnects | RemoveCrossConnects
+RewiringRequests = PlanTopology | ApproveRewiring | AbortRewiring
+FabricRequests = (
+    FaultRequests
+    | CubeRequests
+    | SliceRequests
+    | SetParameters
+    | TestLink
+    | RestartOcs
+    | CrossConnectRequests
+    | RewiringRequests
+)
+"""What operators request of the services of a fabric. A drill can send them, and dead letters with them can
+be replayed. Not among them are parts of a trace, the first message of a fork, and requests about drills."""

@@ -6,6 +6,7 @@ requests can be replayed. A drop only hides a letter. Both are recorded on the o
 
 import asyncio
 from dataclasses import replace
+from typing import assert_never
 
 from schemas.api.dead_letters import DeadLetterReport, DeadLetterState
 from schemas.api.requests import CrossConnectsRequest, RequestReceipt
@@ -13,21 +14,19 @@ from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.files.operations_log import DeadLetterReplayed, DeadLettersDropped
 from schemas.messages.operator import (
-    AbortRewiring,
-    ApproveRewiring,
     ClearFault,
-    CreateCrossConnects,
-    DrainCube,
+    CrossConnectRequests,
+    CubeRequests,
+    FabricRequests,
     InjectFault,
     OperatorBody,
     PlanTopology,
     ReleaseSlice,
-    RemoveCrossConnects,
     RequestSlice,
     RestartOcs,
+    RewiringRequests,
     SetParameters,
     TestLink,
-    UndrainCube,
 )
 from schemas.registry import Unreadable, decode
 from schemas.request_metadata import RequestBody
@@ -42,11 +41,7 @@ from services.gateway.requests.operator_requests import (
     submit,
     undrain_request,
 )
-from services.gateway.requests.rewiring_requests import (
-    abort_request,
-    approve_request,
-    rewiring_plan_request,
-)
+from services.gateway.requests.rewiring_requests import approve_request, rewiring_plan_request
 from services.gateway.resources.parameters import check_settings
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
@@ -162,42 +157,41 @@ def _replay_request(twin: TwinPorts, origin: str) -> tuple[str, RequestBody, str
 
 def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
     """Check a request as the gateway checks any request before it goes into the inbox."""
-    match body:
-        case RequestSlice():
-            config = config_of(twin, fabric)
-            if not isinstance(config, AnyPodConfig):
-                raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")
-            check_slice(config.kind, body.shape, body.twisted, config.pod.cubes)
-            if body.pods is not None:
-                check_pods(twin, body.pods, body.shape, twisted=body.twisted)
-            return
-        case InjectFault():
-            fault_target(body.kind, body.target, fabric, fabric_plant(twin, fabric))
-            return
-        case DrainCube() | UndrainCube():
-            owner, _ = undrain_request(twin, body.cube)
-        case RestartOcs():
-            owner, _ = restart_request(twin, body.ocs)
-        case CreateCrossConnects() | RemoveCrossConnects():
-            request = CrossConnectsRequest(cross_connects=body.cross_connects, error_mode=body.error_mode)
-            owner, _ = cross_connect_request(twin, body.ocs, request, create=True)
-        case TestLink():
-            owner, _ = link_test_request(twin, body.end)
-        case SetParameters():
-            check_settings(twin, fabric, body.settings)
-            return
-        case ReleaseSlice():
-            owner = fabric_of(twin, body.slice)
-        case ClearFault():
-            owner = fabric_of(twin, body.fault)
-        case PlanTopology():
-            owner, _ = rewiring_plan_request(twin, body.dcn)
-        case ApproveRewiring():
-            owner, _ = approve_request(twin, body.rewiring)
-        case AbortRewiring():
-            owner, _ = abort_request(twin, body.rewiring)
-        case _:
-            raise InvalidInput(f"{type(body).__name__} cannot be replayed")
+    if not isinstance(body, FabricRequests):
+        raise InvalidInput(f"{type(body).__name__} cannot be replayed")
+    if isinstance(body, RequestSlice):
+        config = config_of(twin, fabric)
+        if not isinstance(config, AnyPodConfig):
+            raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")
+        check_slice(config.kind, body.shape, body.twisted, config.pod.cubes)
+        if body.pods is not None:
+            check_pods(twin, body.pods, body.shape, twisted=body.twisted)
+        return
+    if isinstance(body, InjectFault):
+        fault_target(body.kind, body.target, fabric, fabric_plant(twin, fabric))
+        return
+    if isinstance(body, SetParameters):
+        check_settings(twin, fabric, body.settings)
+        return
+    if isinstance(body, CubeRequests):
+        owner, _ = undrain_request(twin, body.cube)
+    elif isinstance(body, RestartOcs):
+        owner, _ = restart_request(twin, body.ocs)
+    elif isinstance(body, CrossConnectRequests):
+        request = CrossConnectsRequest(cross_connects=body.cross_connects, error_mode=body.error_mode)
+        owner, _ = cross_connect_request(twin, body.ocs, request, create=True)
+    elif isinstance(body, TestLink):
+        owner, _ = link_test_request(twin, body.end)
+    elif isinstance(body, PlanTopology):
+        owner, _ = rewiring_plan_request(twin, body.dcn)
+    elif isinstance(body, RewiringRequests):
+        owner, _ = approve_request(twin, body.rewiring)
+    elif isinstance(body, ReleaseSlice):
+        owner = fabric_of(twin, body.slice)
+    elif isinstance(body, ClearFault):
+        owner = fabric_of(twin, body.fault)
+    else:
+        assert_never(body)
     if owner != fabric:
         raise InvalidInput(f"it was sent to {fabric} but names a resource of {owner}")
 
