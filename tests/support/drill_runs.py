@@ -30,6 +30,7 @@ from schemas.registry import decode
 from services.fabric_kinds import services_of
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal
+from shared.basics.json_types import JsonObject
 from shared.basics.units import US_PER_MIN
 from shared.engine.site_driver import LabRequest
 from shared.runtimes.lab import Lab
@@ -121,9 +122,9 @@ def check_drill(log: Sequence[Envelope], drill: str) -> None:
     assert (rate[0].was, rate[0].value) == (back[0].value, back[0].was)
 
 
-def check_lab(lines: Sequence[bytes], drills: Sequence[str]) -> None:
+def check_lab(lines: Sequence[bytes], drills: Sequence[str]) -> list[bytes]:
     """The lab, with the same requests at the same times, writes the same log: byte for byte up to the end of
-    the last drill. So the drills' journals are the same."""
+    the last drill. So the drills' journals are the same. Returns the lab's lines, at least to that end."""
     log = [decode(line) for line in lines]
     first = log[0].body
     assert isinstance(first, FabricCommissioned)
@@ -142,11 +143,14 @@ def check_lab(lines: Sequence[bytes], drills: Sequence[str]) -> None:
     for place, (found, expected) in enumerate(zip(lines[:count], written[:count], strict=True)):
         assert found == expected, f"line {place}"
     for drill in drills:
-        assert _journal(lines, drill) == _journal(written, drill)
+        assert journal(lines, drill) == journal(written, drill)
+    return written
 
 
-def _journal(lines: Sequence[bytes], drill: str) -> Any:
-    return chaos_journal(drill_journal(enumerate(map(decode, lines)), drill, "1.0"))
+def journal(lines: Sequence[bytes], drill: str, software: str = "1.0") -> JsonObject:
+    """The journal of a drill by the log of its site, as the gateway of that version of the software shows
+    it."""
+    return chaos_journal(drill_journal(enumerate(map(decode, lines)), drill, software))
 
 
 def check_counts(log: Sequence[Envelope], drill: str, get: Callable[[str], Sequence[Any]], rows: str) -> int:
