@@ -1,7 +1,7 @@
 """The ports of the gateway; each runtime provides them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from schemas.api.descriptions import Description, FabricRelated
@@ -140,6 +140,10 @@ class KindView(Generic[RowT, RelatedT]):
     listing: Callable[["TwinPorts", str], Sequence[RowT]]
     find: Callable[["TwinPorts", str, str], RowT | None]
     related_to: Callable[["TwinPorts", str, RowT], RelatedT]
+    left_out: frozenset[str] = frozenset()
+    """Fields that `short_listing` leaves empty, because they are long."""
+    short_listing: Callable[["TwinPorts", str], Sequence[RowT]] | None = None
+    """The listing for a reader who does not need these fields; None if it would save nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,10 @@ class FabricView:
     trace: Callable[["TwinPorts", str], Model]
     impact: Callable[["TwinPorts", str], Model]
     requests: frozenset[type[Body]] = frozenset()
+
+
+KeptRows = dict[tuple[str, str, Callable[..., object]], dict[str, tuple[bytes, tuple[object, ...], Any]]]
+"""(fabric, kind, function that makes a row) → name → (document, further arguments, row)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +217,7 @@ class TwinPorts:
     stored differently."""
     notes: Callable[[], list[str]] = list
     """Sentences about failures that do not affect the twin."""
+    kept_rows: KeptRows = field(default_factory=dict)
+    """Rows of the last listings, which are used again while their documents stay the same."""
     supervised: Callable[[], Collection[str]] | None = None
     """The processes that drills can pause and kill; None if the twin has no processes of its own."""

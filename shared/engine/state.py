@@ -36,6 +36,35 @@ class IgnoredDocumentKeys(set[tuple[str, str]]):
         """Do nothing."""
 
 
+class WatchedDocumentKeys(set[tuple[str, str]]):
+    """Replaces the keys of a state for a second reader of its changes: `unread` collects them too, until that
+    reader empties it. It stays `UNREAD_MAX` or smaller: `missed` tells that there were more, and the reader
+    must then read every document."""
+
+    UNREAD_MAX = 10_000
+
+    def __init__(self, keys: set[tuple[str, str]]) -> None:
+        super().__init__(keys)
+        self.unread: set[tuple[str, str]] = set()
+        self.missed = False
+        self._ignores = isinstance(keys, IgnoredDocumentKeys)
+
+    def add(self, key: tuple[str, str]) -> None:
+        """Add a key for both readers."""
+        self.update((key,))
+
+    def update(self, *keys: Iterable[tuple[str, str]]) -> None:
+        """Add keys for both readers."""
+        found = set().union(*keys)
+        if not self._ignores:
+            super().update(found)
+        if not self.missed:
+            self.unread |= found
+            if len(self.unread) > self.UNREAD_MAX:
+                self.missed = True
+                self.unread.clear()
+
+
 StateT = TypeVar("StateT", bound=State)
 
 

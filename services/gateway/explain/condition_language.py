@@ -39,6 +39,7 @@ from services.gateway.resources.row_fields import RowFields, fields_within, with
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
+from shared.basics.time_grammar import is_relative
 from shared.basics.value_words import read_number, read_whole
 
 TEXT_MAX = 2_000
@@ -81,6 +82,11 @@ class Condition:
     """Resources whose fields are tested."""
     counts: bool = False
     """Whether it has counts."""
+    long_fields: set[str] = field(default_factory=set)
+    """Words of the kinds of which a long field may be tested."""
+    changes_with_time: bool = False
+    """Whether it can change while no document does: it tests a field that changes with time alone, or
+    compares with a time before now."""
 
     def holds(self, source: ConditionSource) -> bool:
         """Whether it is true of this twin."""
@@ -291,10 +297,14 @@ class _Parser:
     def _comparison(self, view: KindView[Any, Any], path: str) -> tuple[RowTest, RowField]:
         """(the test of a field, the field), from its operator on."""
         fields, found = _field(view, path, self._reader)
-        if self._has("in"):
-            return fields.test(found, "in", self._list(), self._reader.now_us), found[0]
-        sign = self._sign()
-        return fields.test(found, sign, [self._value()], self._reader.now_us), found[0]
+        if path not in view.row.model_fields or path in view.left_out:
+            self._found.long_fields.add(view.kind.word)
+        is_list = self._has("in")
+        sign = "in" if is_list else self._sign()
+        values = self._list() if is_list else [self._value()]
+        if any(field.changes_with_time for field in found) or any(map(is_relative, values)):
+            self._found.changes_with_time = True
+        return fields.test(found, sign, values, self._reader.now_us), found[0]
 
     # --- tokens ---------------------------------------------------------------------------------------------
 
@@ -379,6 +389,10 @@ def _no_field_error(view: KindView[Any, Any], names: Sequence[str]) -> InvalidIn
     kind: Any = view.row
     for n, name in enumerate(names):
         known = fields_within(kind)
+        if n and not known:
+            return InvalidInput(
+                f"condition: {view.kind.word} field {'.'.join(names[:n])!r} has no fields that can be tested"
+            )
         if name not in known:
             steady = [one for one in known if one not in CLOCK_FIELDS and one not in MEAN_FIELDS]
             return InvalidInput(

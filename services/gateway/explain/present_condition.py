@@ -79,7 +79,11 @@ class PresentRows:
     def rows(self, word: str) -> Sequence[Row]:
         """All resources of a kind in the fabric of the condition."""
         if word not in self._listings:
-            self._listings[word] = self._views[word].listing(self._twin, self._condition.fabric)
+            view = self._views[word]
+            listing = view.listing
+            if view.short_listing is not None and word not in self._condition.long_fields:
+                listing = view.short_listing
+            self._listings[word] = listing(self._twin, self._condition.fabric)
         return self._listings[word]
 
     def is_decided(self, term: ConditionTerm) -> bool:

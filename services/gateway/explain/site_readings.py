@@ -5,9 +5,9 @@ that users see. Reading changes nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 
@@ -18,16 +18,18 @@ from schemas.registry import TYPES
 from schemas.resource_kinds import find_kind
 from schemas.site_readings import NAMES_MAX, CountReading, SiteQuery, SiteReading
 from services.gateway.explain.bisect import parse_named_condition
+from services.gateway.explain.condition_language import Condition
 from services.gateway.explain.present_condition import PresentRows, value_text
 from services.gateway.resources import fabric_rows, pod_rows
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.selection import Selection, name_of, select
-from services.gateway.runtime_ports import FabricView, TwinPorts
+from services.gateway.runtime_ports import FabricView, KeptRows, TwinPorts
 from shared.basics.errors import InvalidInput, LightwaveError
 from shared.basics.field_tests import split_test
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.site import Site
 from shared.engine.site_driver import LabRequest, cascades, stop_tracking_documents
+from shared.engine.state import WatchedDocumentKeys
 from shared.engine.state_codec import encode_instance, restore_instance
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.log.log_reader import LogReader
@@ -39,6 +41,7 @@ lost are degraded or recovering by then, and no repair has begun."""
 CHIPS_PER_CUBE = 64
 REMEMBERED_MAX = 1_000
 """Answers that are kept of one site."""
+KeptT = TypeVar("KeptT", SiteReading, Condition)
 _TESTED = re.compile(r"^[^\s=!<>]+")
 
 
@@ -51,29 +54,38 @@ def read_site(
     Answers that follow from documents alone are kept in `site.remembered`, and used again until one of these
     documents changes."""
     remembered = _remembered_of(site)
-    twin = ports_of(site, views, remembered.documents)
+    twin = ports_of(site, views, remembered.documents, remembered.rows)
     return tuple(_kept_answer(site, twin, query, views, remembered) for query in queries)
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptAnswer:
-    """An answer, and what it was read from: (fabric, kind) → number of changes of these documents so far,
+class _Basis:
+    """What an answer was read from: (fabric, kind) → number of changes of these documents so far,
     configurations, and which fabrics there were."""
 
-    reading: SiteReading
     changes: Mapping[tuple[str, str], int]
     configs: Mapping[str, FabricConfig]
     fabrics: Mapping[str, bool]
     """Fabric → whether it has retired."""
+
+    def is_current(self, documents: "_SiteDocuments") -> bool:
+        """Whether all of it is still the same."""
+        return (
+            self.fabrics == documents.retired
+            and all(documents.changes(*place) == number for place, number in self.changes.items())
+            and all(documents.config(fabric) == config for fabric, config in self.configs.items())
+        )
 
 
 @dataclass(slots=True)
 class _Remembered:
     """What is kept of a site between two readings."""
 
-    answers: dict[SiteQuery, _KeptAnswer] = field(default_factory=dict)
-    documents: dict[tuple[str, str], "_KindDocuments"] = field(default_factory=dict)
-    """By (fabric, kind)."""
+    answers: dict[SiteQuery, tuple[_Basis, SiteReading]] = field(default_factory=dict)
+    conditions: dict[SiteQuery, tuple[_Basis, Condition]] = field(default_factory=dict)
+    documents: dict[str, "_ServiceDocuments"] = field(default_factory=dict)
+    """By source of the service."""
+    rows: KeptRows = field(default_factory=dict)
 
 
 def _remembered_of(site: Site) -> _Remembered:
@@ -90,43 +102,62 @@ def _kept_answer(
 ) -> SiteReading:
     documents = cast(_SiteDocuments, twin.documents)
     kept = remembered.answers.get(query)
-    if (
-        kept is not None
-        and kept.fabrics == documents.retired
-        and all(documents.fresh(*place).changes == number for place, number in kept.changes.items())
-        and all(documents.config(fabric) == config for fabric, config in kept.configs.items())
-    ):
-        return kept.reading
+    if kept is not None and kept[0].is_current(documents):
+        return kept[1]
     documents.forget_reads()
-    reading = _answer(site, twin, query, views)
-    if _follows_from_documents(twin, query):
-        if len(remembered.answers) >= REMEMBERED_MAX:
-            remembered.answers.clear()
-        changes = {place: documents.fresh(*place).changes for place in documents.read}
-        configs = dict(documents.read_configs)
-        remembered.answers[query] = _KeptAnswer(reading, changes, configs, documents.retired)
+    try:
+        if query.fabric not in site.fabrics:
+            return SiteReading(problem=f"{query.fabric} is not a fabric of site {site.name}")
+        if query.what == "names":
+            return _names(twin, query)
+        if query.what == "impact" and query.requests:
+            return _predicted(site, query, views)
+        if query.what == "impact":
+            reading = SiteReading(counts=counts_of(twin, query.fabric))
+        else:
+            condition = _condition_of(twin, query, remembered)
+            reading = _measured(twin, condition)
+            if condition.changes_with_time:
+                return reading
+    except LightwaveError as error:
+        return SiteReading(problem=str(error))
+    _keep(remembered.answers, query, documents, reading)
     return reading
 
 
-def _follows_from_documents(twin: TwinPorts, query: SiteQuery) -> bool:
-    """Whether an answer stays the same while no document changes: a condition without fields that change
-    with time alone, or the counts without requests."""
-    if query.what != "condition":
-        return query.what == "impact" and not query.requests
-    try:
-        parse_named_condition(twin, query.text, query.fabric, allow_clock_fields=False)
-    except LightwaveError:
-        return False
-    return True
+def _condition_of(twin: TwinPorts, query: SiteQuery, remembered: _Remembered) -> Condition:
+    """The parsed condition of a query; it is parsed again only if the names that it may use have changed, or
+    if it counts from now."""
+    documents = cast(_SiteDocuments, twin.documents)
+    kept = remembered.conditions.get(query)
+    if kept is not None and kept[0].is_current(documents):
+        documents.read.update(kept[0].changes)
+        documents.read_configs.update(kept[0].configs)
+        return kept[1]
+    condition = parse_named_condition(twin, query.text, query.fabric, allow_clock_fields=True)
+    if not condition.changes_with_time:
+        _keep(remembered.conditions, query, documents, condition)
+    return condition
+
+
+def _keep(
+    table: dict[SiteQuery, tuple[_Basis, KeptT]], query: SiteQuery, documents: "_SiteDocuments", found: KeptT
+) -> None:
+    """Remember what was found for a query, with all that was read for it."""
+    if len(table) >= REMEMBERED_MAX:
+        table.clear()
+    changes = {place: documents.changes(*place) for place in documents.read}
+    table[query] = (_Basis(changes, dict(documents.read_configs), documents.retired), found)
 
 
 def ports_of(
     site: Site,
     views: Mapping[str, FabricView],
-    rendered: "dict[tuple[str, str], _KindDocuments] | None" = None,
+    rendered: "dict[str, _ServiceDocuments] | None" = None,
+    rows: KeptRows | None = None,
 ) -> TwinPorts:
     """A site as a twin of which only the present is read. The ports of a log, of requests and of
-    telemetry are not there. `rendered` keeps documents for the next time."""
+    telemetry are not there. `rendered` and `rows` keep documents and rows for the next time."""
     documents = _SiteDocuments(site, {} if rendered is None else rendered)
     nothing = cast(Any, None)
     return TwinPorts(
@@ -147,24 +178,11 @@ def ports_of(
         is_quiet=lambda _fabric: True,
         queries=nothing,
         views=views,
+        kept_rows={} if rows is None else rows,
     )
 
 
-def _answer(site: Site, twin: TwinPorts, query: SiteQuery, views: Mapping[str, FabricView]) -> SiteReading:
-    try:
-        if query.fabric not in site.fabrics:
-            return SiteReading(problem=f"{query.fabric} is not a fabric of site {site.name}")
-        if query.what == "condition":
-            return _condition(twin, query)
-        if query.what == "names":
-            return _names(twin, query)
-        return _impact(site, twin, query, views)
-    except LightwaveError as error:
-        return SiteReading(problem=str(error))
-
-
-def _condition(twin: TwinPorts, query: SiteQuery) -> SiteReading:
-    condition = parse_named_condition(twin, query.text, query.fabric, allow_clock_fields=True)
+def _measured(twin: TwinPorts, condition: Condition) -> SiteReading:
     source = PresentRows(twin, condition)
     values = []
     for term in condition.terms:
@@ -190,11 +208,9 @@ def _names(twin: TwinPorts, query: SiteQuery) -> SiteReading:
 # --- the blast radius ---------------------------------------------------------------------------------------
 
 
-def _impact(site: Site, twin: TwinPorts, query: SiteQuery, views: Mapping[str, FabricView]) -> SiteReading:
-    """Counts of parts out of use and of disturbed slices: as they are or, with requests, a short time after
-    these on a copy of the site."""
-    if not query.requests:
-        return SiteReading(counts=counts_of(twin, query.fabric))
+def _predicted(site: Site, query: SiteQuery, views: Mapping[str, FabricView]) -> SiteReading:
+    """Counts of parts out of use and of disturbed slices, a short time after requests on a copy of the
+    site."""
     copy = copy_without_readers(site)
     first = site.last_request + 1
     requests = [
@@ -264,55 +280,102 @@ def _slices(row: FabricRow) -> dict[str, int]:
 # --- ports --------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _KindDocuments:
-    """The documents of a kind of a fabric as they were last rendered, by service. `changes` counts how often
-    one differed from before."""
+class _ServiceDocuments:
+    """The documents of one service as they were last rendered. Renders only those that its state marks as
+    changed since; all of them if the state was replaced."""
 
-    versions: dict[str, int] = field(default_factory=dict)
-    parts: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    changes: int = 0
+    def __init__(self) -> None:
+        self.texts: dict[str, dict[str, bytes]] = {}
+        """Kind that was asked for → name → document."""
+        self.changes: dict[str, int] = {}
+        """Kind → how often one of its documents differed from before."""
+        self._version = -1
+        self._keys: WatchedDocumentKeys | None = None
+        """The watched keys of the state that was read last."""
 
-    def refresh(self, instances: Iterable[ServiceInstance], kind: str, versions: Mapping[str, int]) -> None:
-        """Render the documents of services that have read a message since."""
-        for instance in instances:
-            source, state = instance.source, instance.state
-            if state is None or self.versions.get(source) == versions[source]:
-                continue
-            self.versions[source] = versions[source]
-            part = dict(_rendered(instance, kind))
-            if part != self.parts.get(source, {}):
-                self.parts[source] = part
-                self.changes += 1
+    def refresh(self, instance: ServiceInstance, version: int) -> None:
+        """Render what has changed of the kinds that were asked for."""
+        state = instance.state
+        if state is None or version == self._version:
+            return
+        self._version = version
+        keys, known = state.changed_documents, self._keys
+        if known is None or keys is not known or known.missed:
+            self._keys = state.changed_documents = WatchedDocumentKeys(keys)
+            for kind in self.texts:
+                self._replace(instance, kind)
+            return
+        changed = {kind for kind, name in known.unread if self._render(instance, kind, name)}
+        known.unread.clear()
+        for kind in changed:
+            self.changes[kind] += 1
+
+    def of(self, instance: ServiceInstance, kind: str) -> dict[str, bytes]:
+        """All documents of a kind."""
+        if kind not in self.texts:
+            self.texts[kind], self.changes[kind] = {}, 0
+            if instance.state is not None:
+                self._replace(instance, kind)
+        return self.texts[kind]
+
+    def _replace(self, instance: ServiceInstance, kind: str) -> None:
+        service, state = instance.service, instance.state
+        texts = {
+            name: document.model_dump_json().encode()
+            for found, name in service.document_keys(state)
+            if found == kind and (document := service.document(state, (kind, name))) is not None
+        }
+        if texts != self.texts[kind]:
+            self.texts[kind] = texts
+            self.changes[kind] += 1
+
+    def _render(self, instance: ServiceInstance, kind: str, name: str) -> bool:
+        """Render one document; returns whether it has changed."""
+        texts = self.texts.get(kind)
+        if texts is None:
+            return False
+        document = instance.service.document(instance.state, (kind, name))
+        text = None if document is None else document.model_dump_json().encode()
+        if text == texts.get(name):
+            return False
+        if text is None:
+            del texts[name]
+        else:
+            texts[name] = text
+        return True
 
 
 class _SiteDocuments:
-    """A `DocumentReader` of a site that stands still. It renders each kind when it is first read, of services
-    that have changed since the last time."""
+    """A `DocumentReader` of a site that stands still. It renders each kind when it is first read, and later
+    what has changed since the last time."""
 
-    def __init__(self, site: Site, rendered: dict[tuple[str, str], _KindDocuments]) -> None:
+    def __init__(self, site: Site, rendered: dict[str, _ServiceDocuments]) -> None:
         self.site = site
         self.retired = {fabric: site.has_retired(fabric) for fabric in site.fabrics}
         self.read: set[tuple[str, str]] = set()
         """(fabric, kind) of the documents that were read since `forget_reads`."""
         self.read_configs: dict[str, FabricConfig] = {}
+        self._own: dict[str, list[tuple[ServiceInstance, _ServiceDocuments]]] = {}
+        """Fabric → its services, with their documents as they are now."""
         self._rendered = rendered
-        self._versions = {one.source: one.version for one in site.instances}
-        self._fresh: set[tuple[str, str]] = set()
 
     def forget_reads(self) -> None:
         self.read.clear()
         self.read_configs.clear()
 
-    def fresh(self, fabric: str, kind: str) -> _KindDocuments:
-        """The documents of a kind as they are now."""
-        found = self._rendered.get((fabric, kind))
+    def changes(self, fabric: str, kind: str) -> int:
+        """How often the documents of a kind have changed so far."""
+        return sum(documents.changes.get(kind, 0) for _, documents in self._fresh(fabric))
+
+    def _fresh(self, fabric: str) -> list[tuple[ServiceInstance, _ServiceDocuments]]:
+        found = self._own.get(fabric)
         if found is None:
-            found = self._rendered[fabric, kind] = _KindDocuments()
-        if (fabric, kind) not in self._fresh:
-            own = (one for one in self.site.instances if one.fabric == fabric)
-            found.refresh(own, kind, self._versions)
-            self._fresh.add((fabric, kind))
+            found = self._own[fabric] = []
+            for instance in self.site.instances:
+                if instance.fabric == fabric:
+                    documents = self._rendered.setdefault(instance.source, _ServiceDocuments())
+                    documents.refresh(instance, instance.version)
+                    found.append((instance, documents))
         return found
 
     def fabrics(self) -> dict[str, FabricPlace]:
@@ -324,11 +387,15 @@ class _SiteDocuments:
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         self.read.add((fabric, kind))
-        parts = self.fresh(fabric, kind).parts.values()
-        return {name: row for part in parts for name, row in part.items()}
+        found: dict[str, bytes] = {}
+        for instance, documents in self._fresh(fabric):
+            found.update(documents.of(instance, kind))
+        return found
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
-        return self.all(fabric, kind).get(name)
+        self.read.add((fabric, kind))
+        texts = (documents.of(instance, kind).get(name) for instance, documents in self._fresh(fabric))
+        return next((text for text in texts if text is not None), None)
 
     def config(self, fabric: str) -> FabricConfig:
         """The configuration of a fabric with all changes; KeyError if there is no such fabric."""
@@ -339,14 +406,6 @@ class _SiteDocuments:
     def site_of(self, fabric: str) -> str:
         self.config(fabric)
         return self.site.name
-
-
-def _rendered(instance: ServiceInstance, kind: str) -> Iterator[tuple[str, bytes]]:
-    """The documents of a kind of one service."""
-    service, state = instance.service, instance.state
-    for key in service.document_keys(state):
-        if key[0] == kind and (document := service.document(state, key)) is not None:
-            yield key[1], document.model_dump_json().encode()
 
 
 class _SiteLog:

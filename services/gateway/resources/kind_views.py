@@ -65,6 +65,8 @@ OCS = KindView(
     pod_rows.ocs_rows,
     pod_rows.find_ocs,
     related.related_to_ocs,
+    frozenset({"circuits"}),
+    pod_rows.ocs_rows_without_circuits,
 )
 CUBES = KindView(
     resource_kinds.CUBES,

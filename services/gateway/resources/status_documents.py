@@ -1,6 +1,7 @@
 """Reads status documents: all of a kind, or one."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -13,6 +14,7 @@ from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import OperationFailed
 
 DocumentT = TypeVar("DocumentT", bound=Model)
+RowT = TypeVar("RowT")
 CACHED_DOCUMENTS_MAX = 2_048
 """Maximum number of parsed documents in the cache: few documents of a pod change between requests."""
 
@@ -21,6 +23,30 @@ def read_all(twin: TwinPorts, fabric: str, kind: str, model: type[DocumentT]) ->
     """Every document of a kind, in natural order of names."""
     rows = twin.documents.all(fabric, kind)
     return [parse_document(model, name, rows[name]) for name in sorted(rows, key=natural_sort_key)]
+
+
+def read_rows(
+    twin: TwinPorts,
+    fabric: str,
+    kind: str,
+    model: type[DocumentT],
+    make: Callable[..., RowT],
+    arguments_of: Callable[[str], tuple[object, ...]] = lambda _name: (),
+) -> list[RowT]:
+    """One row of every document of a kind, in natural order of names: what `make` returns for the document
+    and for the arguments of its name. A row is made again only if one of these has changed since the last
+    listing."""
+    texts = twin.documents.all(fabric, kind)
+    place = (fabric, kind, make)
+    before, rows = twin.kept_rows.get(place, {}), {}
+    for name in sorted(texts, key=natural_sort_key):
+        text, arguments = texts[name], arguments_of(name)
+        kept = before.get(name)
+        if kept is None or kept[0] != text or kept[1] != arguments:
+            kept = (text, arguments, make(parse_document(model, name, text), *arguments))
+        rows[name] = kept
+    twin.kept_rows[place] = rows
+    return [kept[2] for kept in rows.values()]
 
 
 def read_one(twin: TwinPorts, fabric: str, kind: str, name: str, model: type[DocumentT]) -> DocumentT | None:
@@ -54,6 +80,7 @@ def dead_port_text(twin: TwinPorts, fabric: str, port: str) -> str | None:
     return "is permanently dead" if spare is None else f"is permanently dead; its fibre is at {spare}"
 
 
+@lru_cache(maxsize=20_000)
 def natural_sort_key(name: str) -> list[tuple[int, str]]:
     """Sort key under which `ocs-2` comes before `ocs-10`: numbers sort by length, then by digits, so they can
     have any length."""
