@@ -1,4 +1,4 @@
-"""The plan of a drill: what a drill document says, checked and with all values in the units of the log.
+"""The plan of a drill: the content of its document, checked and with all values in the units of the log.
 
 `ops/drills` makes it from a document; the service `drills` carries it out. It has no expressions to evaluate
 but conditions, and can only send the requests that operators can send themselves.
@@ -16,7 +16,7 @@ from schemas.names import FabricName
 NAME_PATTERN = r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$"
 STEPS_MAX, PROBES_MAX, TARGETS_MAX, EXPECTED_MAX = 200, 50, 20, 50
 BEGAN_MARK = "{drill.began_us}"
-"""What stands in a condition for the time at which the drill began, in simulated microseconds."""
+"""A condition has this mark in place of the time at which the drill began, in simulated microseconds."""
 DRAWN_MAX = 500
 """Resources that one target of a drill can be."""
 TITLE_MAX, CONDITION_MAX = 200, 2_000

@@ -26,7 +26,7 @@ VIEWS: dict[str, KindView[Any, Any]] = {view.kind.word: view for view in (*OF_PO
 _RANGE = re.compile(r"\[([0-9]{1,6}(?:-[0-9]{1,6})?(?:,[0-9]{1,6}(?:-[0-9]{1,6})?)*)\]")
 _FABRIC = TypeAdapter[str](FabricName)
 _FIRST_WORDS = frozenset().union(*(naming.first_words for naming in FABRIC_NAMING.values()))
-"""With these begin names of resources that lack their fabric."""
+"""The first words of names of resources that lack their fabric."""
 _PLAN_NAME = re.compile(NAME_PATTERN)
 
 
@@ -40,8 +40,8 @@ class DrillContext:
     """Targets of names that steps list."""
 
     def check_condition(self, source: Field, text: str, fabric: str) -> None:
-        """Raise InvalidInput at `source` unless this is a condition. Whether its objects exist, the twin
-        knows."""
+        """Raise InvalidInput at `source` unless this is a condition. Only the twin can check
+        whether its objects exist."""
         sample = self.scope.with_examples(text.replace(BEGAN_MARK, "0"))
         if (mark := re.search(r"\{([^{}]*)\}", sample)) is not None:
             known = ", ".join(self.scope.targets) or "there is none"
@@ -104,8 +104,8 @@ class Call:
         """The one argument of these that is given; raise InvalidInput unless it is exactly one."""
         given = [name for name in names if name in self.arguments]
         if len(given) != 1:
-            said = f"has {' and '.join(given)}" if given else "has none of them"
-            raise self.provider.error(f"{self.verb} {said}; must have one of {', '.join(names)}")
+            found = f"has {' and '.join(given)}" if given else "has none of them"
+            raise self.provider.error(f"{self.verb} {found}; must have one of {', '.join(names)}")
         return given[0]
 
     def fabric(self) -> str:

@@ -15,7 +15,7 @@ from schemas.registry import decode
 @dataclass(frozen=True, slots=True)
 class DebriefAnswer:
     """What a trainee did in a drill that has ended, and the truth. `timeline` has messages of its site in
-    order, `texts` (id → line) what they say; `is_cut` tells that there were more."""
+    order; `texts` maps their ids to lines that describe them. `is_cut`: some messages are left out."""
 
     desk: DeskDocument
     drill: DrillJournal

@@ -31,7 +31,7 @@ MARGIN_US = 30 * US_PER_MIN
 GATE, RECOVERY_US, VERIFY = "5m", US_PER_HOUR, "10m"
 GATE_US = 5 * US_PER_MIN
 WIDE_KINDS = frozenset({"batch", "block", "bundle", "rack", "control", "power"})
-"""Kinds of faults that affect parts other than their target, so the target tells no blast radius."""
+"""Kinds of faults that affect parts other than their target, which does not bound their blast radius."""
 COUNTED: Mapping[str, tuple[str, str]] = {
     "slices-degraded": ("slices", "state=degraded"),
     "slices-recovering": ("slices", "state=recovering"),

@@ -55,8 +55,8 @@ def measure_saved(client: Client, debrief: "DebriefAnswer", trainees: Sequence[s
     played, end = _run(snapshot, debrief, trainees, with_trainee=True)
     if end.at_us != drill.ended_us:
         return Saved(why="the drill took another course on the copy than on the twin")
-    nobody, _ = _run(snapshot, debrief, trainees, with_trainee=False)
-    return Saved(_work_us(played, drill.ended_us), _work_us(nobody, drill.ended_us))
+    untouched, _ = _run(snapshot, debrief, trainees, with_trainee=False)
+    return Saved(_work_us(played, drill.ended_us), _work_us(untouched, drill.ended_us))
 
 
 def _run(

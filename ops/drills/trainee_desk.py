@@ -1,4 +1,4 @@
-"""The trainee's desk on a running twin: which game runs, what is out of order, and requests at the desk."""
+"""The trainee's desk on a running twin: the game that runs, alerts, and requests at the desk."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ ALERTS: tuple[tuple[str, ResourceKind[Any], dict[str, object]], ...] = (
     ("open verdicts", VERDICTS, {"state": "open"}),
     ("open repairs", REPAIRS, {"where": "state in [queued, begun, tested]"}),
 )
-"""(heading, kind, query) of what is out of order."""
+"""(heading, kind, query) of each kind of alert."""
 
 
 def desk_path(name: str, deed: str | None = None) -> "ApiPath[DeskRow]":
@@ -49,7 +49,7 @@ def running_desk(client: Client, name: str | None) -> str:
 
 
 def read_alerts(client: Client) -> dict[str, list[str]]:
-    """Heading → names of what is out of order now."""
+    """Heading → names of the resources that are out of order now."""
     found = {}
     for heading, kind, query in ALERTS:
         try:

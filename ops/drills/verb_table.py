@@ -16,7 +16,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb. `undo` says how a drill undoes it."""
+    """A verb. `undo` describes how a drill undoes it."""
 
     name: str
     type: Literal["action", "probe"]

@@ -131,7 +131,7 @@ def on_rewiring_ended(state: DrillsState, body: RewiringEnded, message: Envelope
 
 
 def on_parameters_changed(state: DrillsState, body: ParametersChanged, message: Envelope) -> list[Output]:
-    """Note the values before. Of parameters that someone else changes meanwhile, the undo changes none."""
+    """Note the earlier values. The undo leaves out parameters that another request changes meanwhile."""
     order = state.orders.get(message.cause or "")
     names = [change.name for change in body.changes]
     if order is not None and not order.order.is_undo:

@@ -28,7 +28,7 @@ def on_acknowledge(state: DrillsState, body: AcknowledgeAlerts, _message: Envelo
 
 
 def on_name(state: DrillsState, body: NameCulprit, _message: Envelope) -> list[Output]:
-    """Note which part a trainee holds to be broken."""
+    """Note the part that a trainee names as broken."""
     found = _open_desk(state, body.drill)
     if isinstance(found, DeskRefused):
         return [found]
@@ -56,8 +56,8 @@ def on_hint(state: DrillsState, body: TakeHint, _message: Envelope) -> list[Outp
 
 
 def _open_desk(state: DrillsState, name: str) -> tuple[int, DrillRun, Desk] | DeskRefused:
-    """(number, drill, desk) of a running drill with a game, or why there is none. A refusal says the same of
-    a drill without a game as of none: trainees do not see drills."""
+    """(number, drill, desk) of a running drill with a game, or why there is none. The refusal is the
+    same for a drill without a game and for a missing one: trainees do not see drills."""
     fabric, _, _ = name.partition("/drill-")
     number = number_of(name)
     run = state.running.get(number) if fabric == state.fabric else None

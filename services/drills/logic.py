@@ -1,4 +1,4 @@
-"""The rules of drills: what operators ask, and how a drill goes through its phases with time.
+"""The rules of drills: requests of operators, and how a drill goes through its phases with time.
 
 A drill is a pure fold. What it must know of its site it lists in `queries`; the answers are in its Tick. It
 acts by orders, which the other services handle as requests of operators. A Tick at the next microsecond then
@@ -296,13 +296,13 @@ def _read(state: DrillsState, number: int, answers: Answers, emitted: list[Outpu
     """Read the probes and the blast radius; returns whether that stopped the drill."""
     run, plan = state.running[number], state.plans[number]
     name, home = state.drill_name(number), state.fabric
-    run, said, deviating = probes.read_lamps(plan, run, name, home, answers, state.now_us)
+    run, changes, deviating = probes.read_lamps(plan, run, name, home, answers, state.now_us)
     next_us = state.now_us + plan.probe_every_us
     end_us = _phase_end_us(plan, run)
     if end_us is not None and state.now_us < end_us:
         next_us = min(next_us, end_us)
     run = state.put(number, run, probes_us=next_us)
-    emitted += said
+    emitted += changes
     stops = {probe.name for probe in plan.probes if probe.is_stop}
     reason = next((lamp for lamp in deviating if lamp.probe in stops), None)
     if run.phase in ("method", "settle") and reason is not None:

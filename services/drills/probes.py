@@ -1,4 +1,4 @@
-"""What a drill asks about the site, and the lamps that it sets by the answers."""
+"""The queries of a drill about its site, and the lamps that their answers set."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ def answers_of(queries: Sequence[SiteQuery], readings: Sequence[SiteReading] | N
 
 
 def target_query(target: PlannedTarget) -> SiteQuery:
-    """The query for the resources of which a target is drawn."""
+    """The query for the resources from which a target is drawn."""
     return SiteQuery(what="names", fabric=target.fabric, text=target.kind, where=target.where)
 
 

@@ -91,8 +91,8 @@ def with_lease(request: DrillRequest, now_us: int, lease_ends_us: int) -> DrillR
 
 
 def _shortened(request: InjectFault | RequestSlice | DrainCube, most_us: int) -> DrillRequest:
-    asked_us = request.duration_us
-    if asked_us is not None and asked_us <= most_us:
+    duration_us = request.duration_us
+    if duration_us is not None and duration_us <= most_us:
         return request
     values = {name: getattr(request, name) for name in request.field_names} | {"duration_us": most_us}
     return type(request)(**values)

@@ -15,7 +15,7 @@ RUNNING_MAX = 10
 """Maximum number of drills of a fabric that run at the same time."""
 SCHEDULES_MAX = 50
 """Maximum number of schedules of a fabric."""
-THINGS_MAX = 2_000
+EFFECTS_MAX = 2_000
 """Maximum number of effects that one drill begins."""
 
 StepOutcome = Literal["done", "refused", "failed", "cancelled"]

@@ -10,7 +10,7 @@ from schemas.site_readings import CountReading, SiteQuery
 from services.drills import probes
 from services.drills.probes import Answers
 from services.drills.requests import requests_of, with_lease
-from services.drills.state import THINGS_MAX, DrillRun, DrillsState, StepOutcome, StepRun
+from services.drills.state import EFFECTS_MAX, DrillRun, DrillsState, StepOutcome, StepRun
 from shared.basics.keyed_random import draw_index
 from shared.engine.service import Output
 
@@ -140,7 +140,7 @@ def _following(run: DrillRun, step: PlannedStep, one: StepRun) -> StepRun:
 
 
 def _poll(state: DrillsState, number: int, place: int, step: PlannedStep, answers: Answers) -> list[Output]:
-    """Look whether the condition of a wait is true."""
+    """Read whether the condition of a wait is true."""
     run, plan = state.running[number], state.plans[number]
     one = run.steps[place]
     reading = answers.get(probes.wait_query(step, run, state.fabric), probes.NO_READER)
@@ -169,8 +169,8 @@ def _send(state: DrillsState, number: int, place: int, step: PlannedStep, answer
     if problem is not None:
         state.put(number, state.running[number], reason=problem)
         return []
-    if len(run.effects) + len(requests) > THINGS_MAX:
-        why = f"the drill would have begun more than {THINGS_MAX} effects"
+    if len(run.effects) + len(requests) > EFFECTS_MAX:
+        why = f"the drill would have begun more than {EFFECTS_MAX} effects"
         return _ended(state, number, place, step, "failed", why)
     _put(state, number, place, _following(run, step, one))
     state.put(number, state.running[number], has_acted=True, settles_us=state.now_us + 1)

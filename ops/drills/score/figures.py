@@ -17,8 +17,8 @@ FULL = 100.0
 class Figure:
     """One measured figure of a category.
 
-    `score` is 0 to 100, None if it was not measured; `measured` says in words what was measured, or why it
-    was not. `message` is the id of the message that decided it, None if a message is missing. `helps` is
+    `score` is 0 to 100, None if it was not measured; `measured` describes what was measured, or why it was
+    not. `message` is the id of the message that decided it, None if a message is missing. `helps` is
     what would have helped, None at 100.
     """
 
@@ -45,8 +45,8 @@ class CategoryScore:
 
 @dataclass(frozen=True, slots=True)
 class DrillScore:
-    """The score of one drill. `status` and `deviated` are those of its end. `no_score` tells why there is
-    none: a drill that did not run says nothing about the system."""
+    """The score of one drill. `status` and `deviated` are those of its end. `no_score` is the reason
+    if there is none: a drill that did not run shows nothing about the system."""
 
     drill: str
     title: str

@@ -1,6 +1,6 @@
 """The score of a trainee: what was done at the desk of a drill, against the truth.
 
-It is never one number: each figure says what was measured. Trainees are the callers that acknowledged the
+It is never one number: each figure states what was measured. Trainees are the callers that acknowledged the
 alerts, named a culprit or took a hint; without tokens that is a client without a name.
 """
 
@@ -45,11 +45,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Chip-microseconds of work that no fault took until the end of the drill: as it went, and on a copy on
-    which the trainee did nothing. `why` tells why it was not measured."""
+    """Chip-microseconds of work that no fault took until the end of the drill: as it went, and on a copy
+    without the requests of the trainee. `why` is the reason if it was not measured."""
 
     played_us: int = 0
-    nobody_us: int = 0
+    untouched_us: int = 0
     why: str | None = None
 
 
@@ -101,7 +101,7 @@ def culprits_of(drill: "DrillJournal") -> tuple[str, ...]:
 
 
 def trainees_of(debrief: "DebriefAnswer") -> tuple[str | None, ...]:
-    """The names of those who sat at the desk; None for a client without a name."""
+    """The names of the callers at the desk; None for a client without a name."""
     desk = debrief.desk
     named: list[str | None] = [one.trainee for one in debrief.desk.culprits]
     if desk.acknowledged_us is not None:
@@ -251,7 +251,7 @@ def _chip_hours(saved: Saved) -> Figure:
     name = "chip-hours"
     if saved.why is not None:
         return Figure(name, None, f"not measured: {saved.why}")
-    gain_us = saved.played_us - saved.nobody_us
+    gain_us = saved.played_us - saved.untouched_us
     word = "saved" if gain_us >= 0 else "lost"
     text = f"{format_chip_hours(abs(gain_us))} {word} against a copy on which nobody acts"
     helps = "leave healthy parts alone" if gain_us < 0 else None

@@ -127,7 +127,7 @@ class Draws:
 
 @dataclass
 class World:
-    """The fabrics of a lab, and what is drawn so far."""
+    """The fabrics of a lab, and the draws so far."""
 
     plants: Mapping[str, Plant]
     cubes: int

@@ -1,5 +1,5 @@
-"""The folder with the documents of a swarm's findings. It is a suite: `suite.yaml` says how the lab runs each
-of them."""
+"""The folder with the documents of a swarm's findings. It is a suite: `suite.yaml` states how the lab runs
+each of them."""
 
 from pathlib import Path
 from typing import Any
