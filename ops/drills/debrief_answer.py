@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import orjson
 
 from ops.client.http_client import Client, escape_path
+from ops.drills.logged_message import logged_message
 from schemas.api.drill_journal import DrillJournal
 from schemas.documents.drills import DeskDocument
-from schemas.envelope import Envelope, EnvelopeFields
-from schemas.registry import decode
+from schemas.envelope import Envelope
+from shared.basics.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class DebriefAnswer:
     is_cut: bool
 
 
-def fetch_debrief(client: Client, name: str) -> tuple[object, DebriefAnswer]:
+def fetch_debrief(client: Client, name: str) -> tuple[JsonObject, DebriefAnswer]:
     """(the answer as JSON, the answer). Raises InvalidInput while the drill runs."""
     path = f"/v1/desk/{escape_path(name)}/debrief"
     answer = client.resource(path, "desk", "drill", "site", "timeline", "is_cut")
@@ -35,14 +36,14 @@ def fetch_debrief(client: Client, name: str) -> tuple[object, DebriefAnswer]:
 
 def read_debrief(answer: Mapping[str, object]) -> DebriefAnswer:
     """A debrief from its JSON; ValueError if it is not one."""
-    rows: list[dict[str, object]] = answer["timeline"]  # type: ignore[assignment]  # else an error below
+    rows = answer["timeline"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("timeline: must be a list of messages")
     return DebriefAnswer(
         desk=DeskDocument.model_validate_json(orjson.dumps(answer["desk"])),
         drill=DrillJournal.model_validate_json(orjson.dumps(answer["drill"])),
         site=str(answer["site"]),
-        timeline=tuple(
-            decode(orjson.dumps({name: row[name] for name in EnvelopeFields.__annotations__})) for row in rows
-        ),
+        timeline=tuple(map(logged_message, rows)),
         texts={str(row["id"]): str(row["text"]) for row in rows},
         is_cut=bool(answer["is_cut"]),
     )

@@ -131,10 +131,10 @@ def debrief_text(debrief: "DebriefAnswer", score: "TraineeScore") -> str:
     return "\n\n".join([*sections, f"score (of 100; - has no points)\n{figures}"])
 
 
-def debrief_json(answer: object, score: "TraineeScore") -> JsonObject:
+def debrief_json(answer: JsonObject, score: "TraineeScore") -> JsonObject:
     """The debrief and the score as JSON."""
     return {
-        "debrief": answer,  # type: ignore[dict-item]  # JSON as received
+        "debrief": answer,
         "trainees": list(score.trainees),
         "culprits": list(score.culprits),
         "since_us": score.since_us,

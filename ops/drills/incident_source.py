@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import orjson
-
 from ops.client.answers import EVENTS
 from ops.client.http_client import Client, row_path
 from ops.client.remote_snapshot import fetch_snapshot
 from ops.drills import incident, incident_document
 from ops.drills.document import Drill, parse_drill
 from ops.drills.incident import Incident
+from ops.drills.logged_message import logged_message
+from ops.drills.simulated_wait import clock_us
 from ops.local.software_version import software_version
 from ops.report.yaml_writer import yaml_text
 from ops.twin.data_folder import DataFolder
 from ops.twin.history_reader import TwinHistory, read_history
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
-from schemas.registry import TYPES, Unreadable, decode
+from schemas.registry import Unreadable, decode
 from schemas.resource_kinds import FABRICS
 from services.fabric_kinds import fabric_views, services_of
 from services.gateway.explain.site_readings import read_site
@@ -29,7 +29,6 @@ from shared.engine.site import Site
 
 EVENTS_MAX = 100_000
 """Messages that are read of one fabric."""
-FIELDS = ("id", "type", "at_us", "cause", "fabric", "source", "seq", "v", "body")
 
 
 class IncidentLog(Protocol):
@@ -80,8 +79,7 @@ class TwinLog:
 
     def at_us(self, text: str | None) -> int:
         """The time that a text means."""
-        then = self._client.at_time(text or NOW)
-        return int(then.resource("/v1/clock", "now_us")["now_us"])  # type: ignore[arg-type]  # a number
+        return clock_us(self._client.at_time(text or NOW))
 
     def read(self, types: Sequence[str], since_us: int, until_us: int | None) -> list[Envelope]:
         """The messages of these types between two times, in order of time."""
@@ -91,23 +89,18 @@ class TwinLog:
             query["until"] = f"{min(until_us, now_us)}us"
         found = []
         for fabric in self._fabrics:
-            rows, more = self._client.pages(str(EVENTS), *FIELDS, most=EVENTS_MAX, fabric=fabric, **query)
+            rows, more = self._client.pages(
+                str(EVENTS), *Envelope.model_fields, most=EVENTS_MAX, fabric=fabric, **query
+            )
             if more:
                 raise OperationFailed(f"{fabric}: more than {EVENTS_MAX:,} messages; use --data")
-            found += [_envelope(row) for row in rows]
+            found += [logged_message(row) for row in rows]
         return sorted(found, key=lambda one: one.at_us)
 
     def site_before(self, at_us: int) -> Site:
         """The site right before a time."""
         then = self._client.at_time(f"{max(0, at_us - 1)}us")
         return fetch_snapshot(then, self._site).restored(services_of)
-
-
-def _envelope(row: object) -> Envelope:
-    """The message of an answer."""
-    fields = {name: row[name] for name in FIELDS}  # type: ignore[index]  # checked by the client
-    body = TYPES[str(fields["type"])].model_validate_json(orjson.dumps(fields.pop("body")))
-    return Envelope(body=body, **fields)
 
 
 class FolderLog:

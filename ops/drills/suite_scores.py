@@ -1,16 +1,16 @@
 """The scores of a suite, and the file that keeps them: which drills never ran, and which are stale."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from ops.drills.document import read_drill
 from ops.drills.lab_runs import run_lab_drills
-from ops.drills.score.figures import CATEGORIES, Category, CategoryScore, DrillScore, Figure, weighted_mean
+from ops.drills.score.figures import CATEGORIES, Category, DrillScore, weighted_mean
 from ops.drills.score_text import score_json
 from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
 from ops.local.input_files import read_input
@@ -23,6 +23,22 @@ STALE_S = 30 * 86_400
 """A score older than a month is stale, as in Gremlin."""
 PASSED, STALE, FAILED, NEVER = 100.0, 75.0, 50.0, 0.0
 """Gremlin's points of a drill: passed; passed, but stale; failed; never run."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptScore:
+    """The last score of a document, and when it was made, in seconds since 1970."""
+
+    ran_s: float
+    score: DrillScore
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoresFile:
+    scores: dict[str, KeptScore]
+
+
+_FILE = TypeAdapter(_ScoresFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +105,17 @@ def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: i
     if jobs:
         found = run_lab_drills([lab_drill(path, one) for path, one in chosen.items()], jobs)
         for path, run in zip(chosen, found, strict=True):
-            kept[path.stem] = {"ran_s": round(time.time()), "score": score_json(run.score)}
+            kept[path.stem] = KeptScore(round(time.time()), run.score)
         _write(file, kept)
     return [_row(path, one, kept.get(path.stem)) for path, one in chosen.items()]
 
 
-def _row(path: Path, settings: LabSettings, kept: Any) -> SuiteRow:
+def _row(path: Path, settings: LabSettings, kept: KeptScore | None) -> SuiteRow:
     plan = read_drill(path, settings.variables).plan
     if kept is None:
         return SuiteRow(path.stem, plan.tags, "never", is_stale=False, points=NEVER, score=None)
-    score = _score(kept["score"])
-    days = (time.time() - kept["ran_s"]) / 86_400
+    score = kept.score
+    days = (time.time() - kept.ran_s) / 86_400
     is_changed = score.document_sha256 != plan.document_sha256
     is_stale = is_changed or days * 86_400 > STALE_S
     age = (
@@ -112,38 +128,26 @@ def _row(path: Path, settings: LabSettings, kept: Any) -> SuiteRow:
     return SuiteRow(path.stem, plan.tags, age, is_stale=is_stale, points=points, score=score)
 
 
-def _read(file: Path | None) -> dict[str, Any]:
+def _read(file: Path | None) -> dict[str, KeptScore]:
     if file is None or not file.exists():
         return {}
     try:
-        found: Any = orjson.loads(read_input(file, SCORES_BYTES_MAX))
-        return dict(found["scores"])
+        return _FILE.validate_json(read_input(file, SCORES_BYTES_MAX)).scores
     except InvalidInput as error:
         raise InvalidInput(f"--scores {file}: {error}") from None
     except OSError as error:
         raise OperationFailed(f"--scores {file}: {error.strerror or error}") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+    except ValidationError:
         raise InvalidInput(
             f"--scores {file}: is not a file of scores; must be one that this command wrote"
         ) from None
 
 
-def _write(file: Path | None, kept: dict[str, Any]) -> None:
+def _write(file: Path | None, kept: Mapping[str, KeptScore]) -> None:
     if file is None:
         return
+    rows = {name: {"ran_s": round(one.ran_s), "score": score_json(one.score)} for name, one in kept.items()}
     try:
-        file.write_bytes(orjson.dumps({"scores": kept}, option=orjson.OPT_INDENT_2) + b"\n")
+        file.write_bytes(orjson.dumps({"scores": rows}, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise OperationFailed(f"--scores {file}: {error.strerror or error}") from None
-
-
-def _score(kept: Any) -> DrillScore:
-    """The score from its JSON."""
-    categories = tuple(
-        CategoryScore(one["category"], one["weight"], tuple(Figure(**figure) for figure in one["figures"]))
-        for one in kept["categories"]
-    )
-    fields = {
-        name: kept[name] for name in ("drill", "title", "document_sha256", "seed", "status", "deviated")
-    }
-    return DrillScore(**fields, tags=tuple(kept["tags"]), categories=categories, no_score=kept["no_score"])

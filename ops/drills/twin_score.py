@@ -10,6 +10,7 @@ import orjson
 
 from ops.client.answers import EVENTS
 from ops.client.http_client import Client
+from ops.drills.logged_message import logged_message
 from ops.drills.running_drill import fetch_journal
 from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
@@ -18,9 +19,9 @@ from schemas.envelope import Envelope
 from schemas.messages.drills import DrillEnded
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.name_parts import fabric_part
-from schemas.registry import decode
 from services.gateway.explain.drill_record import read_record
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.json_types import JsonObject
 from shared.models.fabric_plants import plant_of
 from shared.models.plant.plant_format import Plant
 
@@ -35,7 +36,7 @@ JOURNAL_FIELDS = ("drill", "request", "document_sha256", "seed")
 """What identifies the drill of a journal."""
 
 
-def score_twin(client: Client, name: str, expected: dict[str, Any] | None = None) -> DrillScore:
+def score_twin(client: Client, name: str, expected: JsonObject | None = None) -> DrillScore:
     """Score a drill of the twin. Chip-hours lost are not measured.
 
     `expected` is the record of a journal file: raises InvalidInput if the twin's drill of that name is
@@ -76,8 +77,8 @@ def _messages(client: Client, fabric: str, since_us: int, types: list[str] | Non
     query: dict[str, object] = {"fabric": fabric, "ticks": "false", "type": types}
     seen: set[str] = set()
     while True:
-        rows, has_more = client.pages(EVENTS, "id", "body", most=PAGE, since_us=since_us, **query)
-        page = [_message(row) for row in rows]
+        rows, has_more = client.pages(str(EVENTS), "id", "body", most=PAGE, since_us=since_us, **query)
+        page = [logged_message(row) for row in rows]
         yield from (message for message in page if message.id not in seen)
         if not has_more:
             return
@@ -87,12 +88,7 @@ def _messages(client: Client, fabric: str, since_us: int, types: list[str] | Non
         seen = {message.id for message in page if message.at_us == since_us}
 
 
-def _message(row: Any) -> Envelope:
-    """The message of the log in a row of the gateway."""
-    return decode(orjson.dumps({field: row[field] for field in Envelope.model_fields}))
-
-
-def journal_record(path: Path) -> dict[str, Any] | None:
+def journal_record(path: Path) -> JsonObject | None:
     """The record of a drill in a journal file; None if the file is something else, such as a log, or larger
     than any journal."""
     if path.suffix != ".json" or not path.is_file():

@@ -148,19 +148,25 @@ def on_parameters_changed(state: DrillsState, body: ParametersChanged, message: 
 
 def _leave_parameters(state: DrillsState, fabric: str, names: frozenset[str]) -> None:
     for number, run in list(state.running.items()):
-        effects = []
-        for effect in run.effects:
-            if effect.kind == "parameters" and effect.fabric == fabric and effect.ended_us is None:
-                undo = SetParameters.model_validate_json(effect.undo)
-                kept = tuple(one for one in undo.settings if one.name not in names)
-                if not kept:
-                    effects.append(replace(effect, ended_us=state.now_us))
-                    continue
-                if len(kept) < len(undo.settings):
-                    effect = replace(effect, undo=text_of(SetParameters(settings=kept)))  # noqa: PLW2901 -- the same effect with another undo
-            effects.append(effect)
-        if tuple(effects) != run.effects:
-            state.put(number, run, effects=tuple(effects))
+        effects = tuple(
+            _without_parameters(effect, names, state.now_us)
+            if effect.kind == "parameters" and effect.fabric == fabric and effect.ended_us is None
+            else effect
+            for effect in run.effects
+        )
+        if effects != run.effects:
+            state.put(number, run, effects=effects)
+
+
+def _without_parameters(effect: Effect, names: frozenset[str], now_us: int) -> Effect:
+    """The effect whose undo leaves these parameters out; it has ended if none is left."""
+    undo = SetParameters.model_validate_json(effect.undo)
+    kept = tuple(one for one in undo.settings if one.name not in names)
+    if not kept:
+        return replace(effect, ended_us=now_us)
+    if len(kept) == len(undo.settings):
+        return effect
+    return replace(effect, undo=text_of(SetParameters(settings=kept)))
 
 
 def on_retired(state: DrillsState, _body: FabricRetired, message: Envelope) -> list[Output]:

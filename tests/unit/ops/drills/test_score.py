@@ -459,3 +459,12 @@ def test_a_suite_shows_classes_and_what_never_ran_or_is_stale(tmp_path: Path) ->
     (total,) = [line.split() for line in text.splitlines() if line.startswith("all ")]
     assert total[:3] == ["all", "3", "58"]
     assert "attribution, precision (0 of 1 repairs" in text
+
+
+@pytest.mark.parametrize("scores", ["", "[]", "3", '{"new": 3}', '{"new": {"ran_s": 1, "score": {}}}'])
+def test_a_file_without_scores_is_refused(tmp_path: Path, scores: str) -> None:
+    (tmp_path / "new.yaml").write_text((STANDARD / "no-fault.yaml").read_text())
+    file = tmp_path / "scores.txt"
+    file.write_text(f'{{"scores": {scores}}}')
+    with pytest.raises(InvalidInput, match=r"^--scores .*: is not a file of scores; must be one that"):
+        suite_scores(tmp_path, file, (), 0)
