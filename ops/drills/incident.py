@@ -1,10 +1,10 @@
-"""Finds an incident in a log: faults that began close together, and what operators requested meanwhile."""
+"""Finds an incident in a log: faults that began close together, their effects, and requests of operators."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.body import Body
-from schemas.drill_plan import STEPS_MAX
+from schemas.drill_plan import EXPECTED_MAX, STEPS_MAX
 from schemas.envelope import Envelope
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.operator import (
@@ -19,6 +19,8 @@ from schemas.registry import REFUSALS, TYPES
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_HOUR
+from shared.models.plant.naming import index_names
+from shared.models.plant.plant_format import Plant
 
 REPEATABLE = (DrainCube, RequestSlice, RestartOcs, SetParameters, TestLink, UndrainCube)
 """Requests that a drill can repeat: they name only parts, which every fabric like this one has."""
@@ -31,6 +33,12 @@ OF_ONE_TWIN = (
 )
 """Requests that name what only the incident's own twin had; a drill leaves them out."""
 REQUEST_TYPES: tuple[str, ...] = (*(body.__name__ for body in REPEATABLE), *OF_ONE_TWIN)
+EFFECT_TYPES = (
+    *("HostDown", "CubeUnhealthy", "CubePowerLost", "CubeOverheated"),
+    *("OcsDown", "OcsPartDown", "PortsDown", "PortDown", "OcsesDown", "ControlLost", "NetworkPartDown"),
+    *("VerdictGiven", "RepairRequested", "RepairOpened"),
+)
+"""What the site reports about a fault: alarms, the diagnosis, and the request for a repair."""
 STEPS_OF_DRILL = STEPS_MAX - 10
 OPEN_US = US_PER_HOUR
 """How long an incident lasts after its last fault began, if that has not ended yet."""
@@ -58,11 +66,23 @@ class OperatorRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultEffect:
+    """A message of this type about the target of a fault, `delay_us` after the fault began at `fault_us`."""
+
+    type: str
+    target: str
+    fault_us: int
+    delay_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
-    """Faults and requests in order of time. `left_out` are requests that a drill cannot repeat."""
+    """Faults, their effects and requests in order of time. `left_out` are requests that a drill cannot
+    repeat."""
 
     fabric: str
     faults: tuple[Fault, ...]
+    effects: tuple[FaultEffect, ...]
     requests: tuple[OperatorRequest, ...]
     left_out: tuple[OperatorRequest, ...]
     evicted: int
@@ -130,8 +150,11 @@ def faults_with_ends(begun: Sequence[Envelope], ended: Sequence[Envelope]) -> tu
     )
 
 
-def incident_of(fabric: str, faults: tuple[Fault, ...], messages: Sequence[Envelope]) -> Incident:
-    """The incident with these faults; `messages` are requests, refusals and evictions of its time.
+def incident_of(
+    fabric: str, faults: tuple[Fault, ...], messages: Sequence[Envelope], plants: Mapping[str, Plant]
+) -> Incident:
+    """The incident with these faults; `messages` are those of `read_types` of its time, `plants` those of the
+    fabrics of its site.
 
     Injections and clears of faults are no requests of their own: the faults have their times. Raises
     InvalidInput if a drill cannot have that many steps.
@@ -151,10 +174,33 @@ def incident_of(fabric: str, faults: tuple[Fault, ...], messages: Sequence[Envel
             f"{STEPS_OF_DRILL} steps: make the gap shorter"
         )
     evicted = sum(one.type == "SliceEvicted" for one in messages)
-    return Incident(fabric, faults, tuple(requests), tuple(left_out), evicted)
+    effects = tuple(_effects(faults, messages, plants))[:EXPECTED_MAX]
+    return Incident(fabric, faults, effects, tuple(requests), tuple(left_out), evicted)
+
+
+def _effects(
+    faults: Sequence[Fault], messages: Sequence[Envelope], plants: Mapping[str, Plant]
+) -> Iterator[FaultEffect]:
+    """The first message of each type about the target of each fault, while the fault was active. A message
+    with a kind of fault must have that of the fault. Of several faults in one part, only the first has
+    effects: a drill counts its messages from the start."""
+    reports = [
+        (one, index_names(type(one.body), one.body.__dict__, plants[one.fabric], one.fabric))
+        for one in messages
+        if one.type in EFFECT_TYPES
+    ]
+    seen: set[tuple[str, str]] = set()
+    for fault in faults:
+        target, until_us = fault.body.target, fault.ended_us
+        for message, names in reports:
+            is_active = message.at_us >= fault.at_us and (until_us is None or message.at_us <= until_us)
+            is_of_kind = getattr(message.body, "kind", fault.body.kind) == fault.body.kind
+            if is_active and is_of_kind and target in names and (message.type, target) not in seen:
+                seen.add((message.type, target))
+                yield FaultEffect(message.type, target, fault.at_us, message.at_us - fault.at_us)
 
 
 def read_types() -> tuple[str, ...]:
     """The types of the messages that `incident_of` reads."""
     refusals = sorted({kind.__name__ for name, kind in REFUSALS.items() if name in REQUEST_TYPES})
-    return (*(name for name in REQUEST_TYPES if name in TYPES), *refusals, "SliceEvicted")
+    return (*(name for name in REQUEST_TYPES if name in TYPES), *refusals, "SliceEvicted", *EFFECT_TYPES)

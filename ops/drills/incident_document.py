@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ops.drills.calls import VERBS_MODULE
-from ops.drills.incident import Fault, Incident, OperatorRequest
+from ops.drills.incident import Fault, FaultEffect, Incident, OperatorRequest
 from ops.report.tables import count_text
 from schemas.messages.operator import (
     DrainCube,
@@ -28,6 +28,9 @@ LEAD_US = US_PER_S
 """The first step begins this long after the method."""
 MARGIN_US = 30 * US_PER_MIN
 """Added to the length of the incident, for what may be violated and for how long."""
+DETECTED_US = US_PER_MIN
+"""The shortest time within which an effect is expected. Heartbeats and readings are periodic, so another run
+can detect the same fault a little later."""
 GATE, RECOVERY_US, VERIFY = "5m", US_PER_HOUR, "10m"
 GATE_US = 5 * US_PER_MIN
 WIDE_KINDS = frozenset({"batch", "block", "bundle", "rack", "control", "power"})
@@ -73,6 +76,8 @@ def document_of(incident: Incident, before: Sequence[SiteReading]) -> Node:
     during = {name: {"at_most": allowed} for name in probes if name != "no-slice-evicted"}
     if during:
         extension["during"] = during
+    if incident.effects:
+        extension["expects"] = [_expected(incident, effect) for effect in incident.effects]
     return {
         "title": title,
         "description": _description(incident),
@@ -86,6 +91,14 @@ def document_of(incident: Incident, before: Sequence[SiteReading]) -> Node:
         "runtime": {"hypothesis": {"strategy": "continuously"}, "rollbacks": {"strategy": "always"}},
         "extensions": [extension],
     }
+
+
+def _expected(incident: Incident, effect: FaultEffect) -> Node:
+    """The same message must follow the fault within twice the delay of the incident. A drill counts the time
+    from the start of its method."""
+    offset_us = effect.fault_us - incident.first_us + LEAD_US
+    within_us = offset_us + max(2 * effect.delay_us, DETECTED_US)
+    return {"type": effect.type, "of": effect.target, "within": _seconds(within_us)}
 
 
 def _description(incident: Incident) -> str:

@@ -26,6 +26,8 @@ from services.gateway.explain.site_readings import read_site
 from shared.basics.errors import NotFound, OperationFailed
 from shared.basics.time_grammar import NOW
 from shared.engine.site import Site
+from shared.models.fabric_plants import plant_of
+from shared.models.plant.plant_format import Plant
 
 EVENTS_MAX = 100_000
 """Messages that are read of one fabric."""
@@ -55,17 +57,24 @@ class FromIncident:
 
 def drill_from(log: IncidentLog, fabric: str, at_us: int, *, within_us: int, gap_us: int) -> FromIncident:
     """Make the document of the incident of a fabric nearest to a time. Raises NotFound if none is near."""
-    begun = log.read(("FaultBegan",), 0, None)
+    earlier = log.read(("FabricCommissioned", "FaultBegan"), 0, None)
+    begun = [one for one in earlier if one.type == "FaultBegan"]
     found = incident.find_faults(begun, fabric, at_us, within_us=within_us, gap_us=gap_us)
     first_us, last_us = found[0].at_us, found[-1].at_us
     ended = log.read(("FaultEnded",), first_us, last_us + incident.LONGEST_US)
     faults = incident.faults_with_ends(found, ended)
-    requests = log.read(incident.read_types(), max(0, first_us - gap_us), incident.end_us(faults))
-    made = incident.incident_of(fabric, faults, requests)
+    messages = log.read(incident.read_types(), max(0, first_us - gap_us), incident.end_us(faults))
+    made = incident.incident_of(fabric, faults, messages, _plants(earlier))
     site = log.site_before(made.first_us)
     before = read_site(site, incident_document.steady_queries(fabric), fabric_views())
     text = yaml_text(incident_document.document_of(made, before)) + "\n"
     return FromIncident(text, parse_drill(text, "the drill of the incident"), made)
+
+
+def _plants(messages: Sequence[Envelope]) -> dict[str, Plant]:
+    """Fabric → its plant, from the messages that commission fabrics."""
+    configs = {one.fabric: one.body.config for one in messages if isinstance(one.body, FabricCommissioned)}
+    return {name: plant_of(config.kind, config.hardware) for name, config in configs.items()}
 
 
 class TwinLog:

@@ -47,7 +47,8 @@ def from_incident(
     """Turn an incident into a drill document.
 
     The document begins the same faults and repeats the operators' requests, at the same relative times. Its
-    hypothesis is the state right before. Without --data it reads the log of the running twin.
+    hypothesis is the state right before. It expects the alarms and repair requests that followed each fault,
+    within twice the time that they took. Without --data it reads the log of the running twin.
     """
     from ops.drills.incident_source import FolderLog, TwinLog, drill_from
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from ops.drills.incident import find_faults
+from ops.drills.incident_document import LEAD_US
 from ops.drills.incident_source import FromIncident, drill_from
 from ops.drills.lab_run import LabDrill, run_lab_drill
 from ops.lab.site_run import SiteRun
@@ -16,7 +17,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.files.site_plan import SitePlan
 from schemas.messages.cubes import CubeDrained
 from schemas.messages.failures import FaultBegan
-from schemas.messages.operator import ClearFault, DrainCube, ReleaseSlice, SetParameters
+from schemas.messages.operator import ClearFault, DrainCube, InjectFault, ReleaseSlice, SetParameters
 from shared.basics.errors import NotFound
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
 from shared.engine.site import Site
@@ -150,3 +151,48 @@ def test_the_drill_of_a_real_incident_begins_the_same_faults_at_the_same_times()
     end = result.record.end
     assert end is not None
     assert (end.status, end.left) == ("completed", ())
+
+
+def test_the_drill_expects_what_followed_each_fault() -> None:
+    calm = site(5, "failures.enabled=false")
+    faults = (
+        InjectFault(kind="host", target="pod-0/cube-1/host-3", duration_us=HOUR),
+        InjectFault(kind="fan", target="pod-0/ocs-2/fan-1", duration_us=2 * HOUR),
+        InjectFault(kind="ocs", target="pod-0/ocs-5", duration_us=HOUR),
+    )
+    times = (2 * HOUR + 7, 2 * HOUR + MINUTE, 2 * HOUR + 3 * MINUTE)
+    log = recorded(calm, 6 * HOUR, *zip(times, faults, strict=True))
+    found = made(log, times[0], HOUR)
+    expected = found.drill.plan.expects
+    about = [(one.of, one.type) for one in expected]
+    assert about == sorted(about, key=lambda pair: [fault.target for fault in faults].index(str(pair[0])))
+    assert set(about) == {
+        ("pod-0/cube-1/host-3", "HostDown"),
+        ("pod-0/cube-1/host-3", "RepairRequested"),
+        ("pod-0/cube-1/host-3", "RepairOpened"),
+        ("pod-0/ocs-2/fan-1", "OcsPartDown"),
+        ("pod-0/ocs-2/fan-1", "RepairOpened"),
+        ("pod-0/ocs-5", "OcsDown"),
+        ("pod-0/ocs-5", "OcsPartDown"),
+        ("pod-0/ocs-5", "RepairOpened"),
+    }
+    for effect, one in zip(found.incident.effects, expected, strict=True):
+        offset_us = effect.fault_us - times[0] + LEAD_US
+        assert offset_us + 2 * effect.delay_us <= one.within_us
+        assert one.within_us <= offset_us + max(2 * effect.delay_us, MINUTE) + US_PER_S
+    points = detection_points(found, site(1, "failures.enabled=false"))
+    assert set(points.values()) == {100.0}
+    assert len(points) == len(expected)
+    # Hosts report so rarely that a lost one stays unnoticed; OCSes still report at once.
+    deaf = detection_points(found, site(1, "failures.enabled=false", "cubes.heartbeat_s=3600"))
+    late = {name for name, score in deaf.items() if score is None or score < 100.0}
+    assert late == {name for name in points if "host-3" in name}
+    assert late
+
+
+def detection_points(found: FromIncident, plan: SitePlan) -> dict[str, float | None]:
+    """Expected message → its score, in a run of the drill in the lab."""
+    result = run_lab_drill(LabDrill(found.drill, plan, 1, HOUR), pair=False)
+    category = result.score.of("detection")
+    assert category is not None
+    return {figure.name: figure.score for figure in category.figures}
