@@ -21,6 +21,7 @@ from ops.drills.variables import Scope, read_variables
 from ops.drills.verb_table import VERBS
 from ops.report.safe_text import quoted
 from schemas.drill_plan import PROBES_MAX, STEPS_MAX, TITLE_MAX, DrillPlan, PlannedProbe, PlannedStep
+from services.drills.plan_checks import plan_problem
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
@@ -100,6 +101,8 @@ def _compiled(root: Field, given: Mapping[str, str]) -> Drill:
     except ValidationError as error:
         raise root.error(invalid_sentence(error.errors(), DrillPlan)) from None
     _check_lease(plan, found.fields["ends_within"])
+    if (problem := plan_problem(plan)) is not None:
+        raise root.error(problem)
     return Drill(plan, found.fabric, str(fields["description"].raw), tuple(only_chaos))
 
 

@@ -4,12 +4,13 @@ A cube has at most one planned drain. It begins at its time, whatever runs on th
 an operator requests at that moment; the scheduler keeps the cube free of slices that would still run. If the
 cube is drained when it begins, without a known end, the plan is dropped: the cube stays drained. If the cube
 is drained with an end, both drains count: the later end is kept. A drain that an operator requests without a
-plan sets the end of the operators' drain under way.
+plan sets the end of the operators' drain under way; one that a drill orders can only move it later.
 """
 
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, DrainPlanned, DrainRefused, PlannedDrainCancelled
+from schemas.messages.drills import DrillOrder
 from schemas.messages.operator import DrainCube
 from services.cubes.cube_health import touch
 from services.cubes.state import CubesState, DrainWindow, PlannedDrain
@@ -33,10 +34,15 @@ def plan_window(
         return DrainRefused(target=body.cube, reason=f"cube: {body.cube!r} {problem}")
     window = DrainWindow(from_us, until_us, message.id)
     if from_us <= state.now_us:
-        return [_begin(state, cube, window, sets_end=True)]
+        return [_begin(state, cube, window, sets_end=not _is_for_a_while(message))]
     state.windows[cube] = window
     touch(state, cube)
     return [DrainPlanned(cube=cube, from_us=from_us, until_us=until_us)]
+
+
+def _is_for_a_while(message: Envelope) -> bool:
+    """Whether a drill requests the drain, whose end must not shorten one that is under way. Its undo may."""
+    return isinstance(message.body, DrillOrder) and not message.body.is_undo
 
 
 def _is_known(state: CubesState, cube: int, start_us: int, until_us: int | None) -> bool:

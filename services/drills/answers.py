@@ -13,6 +13,7 @@ from schemas.messages.ocs import CrossConnectsRemoved, CrossConnectsTaken, LinkL
 from schemas.messages.operator import (
     AbortRewiring,
     ClearFault,
+    DrainCube,
     ReleaseSlice,
     RemoveCrossConnects,
     SetParameters,
@@ -23,7 +24,7 @@ from schemas.messages.sequencer import FabricRetired
 from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned, TopologyKept
 from schemas.messages.workload import SliceReleased, SliceRequested
 from schemas.registry import REFUSALS
-from services.drills.requests import text_of
+from services.drills.requests import outlasts, text_of
 from services.drills.state import DrillsState, Effect, SentOrder
 from shared.engine.service import Output, RuleRow, on
 
@@ -84,8 +85,21 @@ def on_fault_ended(state: DrillsState, body: FaultEnded, message: Envelope) -> l
 
 
 def on_drain(state: DrillsState, body: CubeDrained | DrainPlanned, message: Envelope) -> list[Output]:
+    """Note a drain of an order. A drain that is not of a drill takes the cube over: no undo ends it."""
     cube = f"{message.fabric}/cube-{body.cube}"
-    _begin(state, message, "drain", cube, UndrainCube(cube=cube))
+    order = state.orders.get(message.cause or "")
+    if order is None:
+        if isinstance(body, CubeDrained) and not (message.cause or "").startswith("drills@"):
+            _end_all(state, "drain", cube)
+        return []
+    if isinstance(body, CubeDrained) and outlasts(body, order.order.request, state.now_us):
+        _answered(state, message)
+        return []
+    undo: Body = UndrainCube(cube=cube)
+    was_until_us = body.was_until_us if isinstance(body, CubeDrained) else None
+    if was_until_us is not None and was_until_us > state.now_us:
+        undo = DrainCube(cube=cube, from_us=state.now_us, duration_us=was_until_us - state.now_us)
+    _begin(state, message, "drain", cube, undo)
     return []
 
 

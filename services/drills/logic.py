@@ -5,13 +5,13 @@ acts by orders, which the other services handle as requests of operators. A Tick
 sees all their answers, because a site is quiet before a Tick.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from schemas.drill_plan import DrillPlan, Phase
 from schemas.envelope import Envelope
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
 from schemas.messages.drills import (
-    REQUESTS,
     DeskClosed,
     DeskOpened,
     DrawnTarget,
@@ -32,9 +32,10 @@ from schemas.messages.sequencer import Tick
 from schemas.names import number_of
 from schemas.site_readings import SiteQuery
 from services.drills import probes, schedules, steps
-from services.drills.plan_checks import plan_problem
+from services.drills.plan_checks import plan_problem, size_problem
 from services.drills.probes import Answers
-from services.drills.state import RUNNING_MAX, Desk, DrillRun, DrillsState, Hold, StepRun
+from services.drills.requests import undo_request
+from services.drills.state import RUNNING_MAX, Desk, DrillRun, DrillsState, Hold, Lamp, StepRun
 from shared.basics.keyed_random import draw_bits
 from shared.engine.service import Output
 
@@ -288,6 +289,10 @@ def _draw(state: DrillsState, number: int, answers: Answers) -> list[Output]:
             why = f"target {target.name}: {len(names)} {target.kind} match; must be at least {least}"
             return stop(state, number, "gate", why)
         drawn.append(DrawnTarget(target=target.name, names=names))
+    too_large = size_problem(plan, {one.target: len(one.names) for one in drawn})
+    if too_large is not None:
+        state.put(number, run, failed=True)
+        return stop(state, number, "gate", too_large)
     state.put(number, run, is_drawn=True, targets=tuple(drawn), probes_us=state.now_us + 1)
     return [DrillTargetsDrawn(drill=state.drill_name(number), targets=tuple(drawn))] if drawn else []
 
@@ -303,20 +308,18 @@ def _read(state: DrillsState, number: int, answers: Answers, emitted: list[Outpu
         next_us = min(next_us, end_us)
     run = state.put(number, run, probes_us=next_us)
     emitted += changes
-    stops = {probe.name for probe in plan.probes if probe.is_stop}
-    reason = next((lamp for lamp in deviating if lamp.probe in stops), None)
-    if run.phase in ("method", "settle") and reason is not None:
-        where = f" for {reason.target}" if reason.target else ""
-        emitted += stop(state, number, "stop-condition", f"probe {reason.probe} is violated{where}")
-        return True
+    if run.phase in ("method", "settle"):
+        why = _stop_reason(plan, run, deviating)
+        if why is not None:
+            emitted += stop(state, number, "stop-condition", why)
+            return True
     found = probes.total(answers, probes.count_queries(plan, home))
     if not probes.has_site_limits(plan) or run.phase not in ACTING:
         return False
     if isinstance(found, str):
-        if run.phase == "gate":
-            emitted += stop(state, number, "gate", f"the blast radius cannot be counted: {found}")
-            return True
-        return False
+        cause: StopCause = "gate" if run.phase == "gate" else "limit"
+        emitted += stop(state, number, cause, f"the blast radius cannot be counted: {found}")
+        return True
     if run.phase == "gate":
         state.put(number, run, baseline=probes.counts(found))
         return False
@@ -324,6 +327,17 @@ def _read(state: DrillsState, number: int, answers: Answers, emitted: list[Outpu
     if problem is not None:
         emitted += stop(state, number, "limit", problem)
     return problem is not None
+
+
+def _stop_reason(plan: DrillPlan, run: DrillRun, deviating: Sequence[Lamp]) -> str | None:
+    """Why a stop condition ends the drill at this reading. One that is no longer measured guards nothing."""
+    stops = {probe.name for probe in plan.probes if probe.is_stop}
+    for lamp in [*deviating, *(one for one in probes.lamps_now(run) if one.verdict == "not-measured")]:
+        if lamp.probe in stops:
+            where = f" for {lamp.target}" if lamp.target else ""
+            how = "is violated" if lamp.problem is None else f"is not measured ({lamp.problem})"
+            return f"probe {lamp.probe} {how}{where}"
+    return None
 
 
 def _go_on(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
@@ -368,44 +382,50 @@ def _act(state: DrillsState, number: int, due_us: int, answers: Answers) -> list
 
 
 def _begin_phase(state: DrillsState, number: int, phase: Phase) -> list[Output]:
-    run = state.running[number]
-    now_us = state.now_us
+    name, now_us = state.drill_name(number), state.now_us
+    run, emitted = probes.close_lamps(state.running[number], name, now_us)
     state.put(number, run, phase=phase, phase_us=now_us, probes_us=now_us + 1, has_read=False)
-    return [DrillPhaseBegun(drill=state.drill_name(number), phase=phase)]
+    return [*emitted, DrillPhaseBegun(drill=name, phase=phase)]
 
 
 # --- the end ------------------------------------------------------------------------------------------------
 
 
 def stop(state: DrillsState, number: int, cause: StopCause, reason: str) -> list[Output]:
-    """Cancel the steps that are left, and undo. A drill that is ending already only ends sooner."""
+    """Cancel the steps that are left, and undo. A drill that is ending already only ends sooner; it has not
+    completed, because its hypothesis was not verified to the end."""
     run, name = state.running[number], state.drill_name(number)
     emitted: list[Output] = []
-    if run.stopped is None and run.phase in ACTING:
+    if run.stopped is None:
         emitted.append(DrillStopped(drill=name, cause=cause, reason=reason))
         run = state.put(number, run, stopped=cause, reason=reason)
-        emitted += steps.cancel(state, number)
-    if run.phase != "undo" or run.settles_us is None:
-        emitted += begin_undo(state, number)
-    return emitted
+    if run.phase not in ACTING:
+        return emitted + (_order_undo(state, number) if run.settles_us is None else [])
+    emitted += steps.cancel(state, number)
+    return emitted + begin_undo(state, number)
 
 
 def begin_undo(state: DrillsState, number: int) -> list[Output]:
-    """End what the drill began and that still lasts, last first."""
-    emitted = _begin_phase(state, number, "undo")
+    """Begin the phase that ends what the drill began and that still lasts."""
+    return _begin_phase(state, number, "undo") + _order_undo(state, number)
+
+
+def _order_undo(state: DrillsState, number: int) -> list[Output]:
+    """Order the end of what the drill began and that still lasts, last first."""
+    emitted: list[Output] = []
     run, name = state.running[number], state.drill_name(number)
     lasting = [place for place, effect in enumerate(run.effects) if effect.ended_us is None]
     lasting.reverse()
     state.undoing[number] = tuple(lasting)
     for place in lasting:
         effect = run.effects[place]
-        request = REQUESTS[effect.undo_type].model_validate_json(effect.undo)
+        request = undo_request(effect, state.now_us)
         emitted.append(
             DrillOrder(
                 drill=name,
                 step=effect.step,
                 fabric=effect.fabric,
-                request_type=effect.undo_type,
+                request_type=type(request).__name__,
                 request=request,
                 lease_ends_us=max(run.lease_ends_us, state.now_us),
                 is_undo=True,
@@ -418,21 +438,29 @@ def begin_undo(state: DrillsState, number: int) -> list[Output]:
 def _settle(state: DrillsState, number: int) -> list[Output]:
     """Take the answers to the orders that the drill has just sent."""
     run = state.put(number, state.running[number], settles_us=None)
-    if run.phase != "undo":
+    if run.phase in ACTING:
         return steps.settle(state, number)
     effects = list(run.effects)
+    ordered: set[int] = set()
     for key, order in list(state.orders.items()):
         if order.drill != number:
             continue
         del state.orders[key]
-        if order.effect is None or effects[order.effect].ended_us is not None:
+        if order.effect is None:
+            continue
+        ordered.add(order.effect)
+        if effects[order.effect].ended_us is not None:
             continue
         kind = effects[order.effect].kind
         was_done = order.answered or kind == "rewiring"
         if was_done or (order.refusal is not None and kind in ("slice", "cross-connects", "rewiring")):
             effects[order.effect] = replace(effects[order.effect], ended_us=state.now_us)
     left = tuple(one.name for one in effects if one.ended_us is None)
-    state.put(number, run, effects=tuple(effects), left=left)
+    run = state.put(number, run, effects=tuple(effects), left=left)
+    lasting = [(place, one) for place, one in enumerate(effects) if one.ended_us is None]
+    if any(place not in ordered and one.began_us >= run.phase_us for place, one in lasting):
+        # The drill stopped with orders of steps under way, whose effects began after those of the undo.
+        return _order_undo(state, number)
     return _after_undo(state, number)
 
 

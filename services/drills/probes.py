@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.drill_plan import BEGAN_MARK, DrillPlan, Phase, PlannedProbe, PlannedStep, PlannedTarget
+from schemas.drill_plan import (
+    BEGAN_MARK,
+    CONDITION_MAX,
+    DrillPlan,
+    Phase,
+    PlannedProbe,
+    PlannedStep,
+    PlannedTarget,
+)
 from schemas.messages.drills import DrillDeviated, ProbeChanged, Verdict
 from schemas.site_readings import CountReading, SiteQuery, SiteReading
 from services.drills.requests import placed, requests_of, typed_text_of
@@ -12,6 +20,7 @@ from shared.engine.service import Output
 
 Answers = Mapping[SiteQuery, SiteReading]
 NO_READER = SiteReading(problem="the runtime has not read the site")
+AND = " and "
 OWN_LIMITS = frozenset({"faults"})
 """Limits that the drill counts itself."""
 
@@ -54,13 +63,20 @@ def _timed(text: str, run: DrillRun) -> str:
     return text.replace(BEGAN_MARK, str(run.began_us))
 
 
-def wait_query(step: PlannedStep, run: DrillRun, home: str) -> SiteQuery:
-    """The condition of a wait; with a target it must be true of all its resources."""
-    text = step.condition or ""
-    if step.each is not None:
-        texts = [placed(text, step.each, name) for name in run.names_of(step.each)]
-        text = " and ".join(f"({one})" for one in texts) or text
-    return SiteQuery(what="condition", fabric=step.fabric or home, text=_timed(text, run))
+def wait_queries(step: PlannedStep, run: DrillRun, home: str) -> list[SiteQuery]:
+    """The condition of a wait; with a target it must be true of all its resources. It is one query, or
+    several if one would be longer than a condition can be."""
+    fabric, text = step.fabric or home, _timed(step.condition or "", run)
+    texts = [text]
+    names = () if step.each is None else run.names_of(step.each)
+    if names:
+        texts = []
+        for one in (f"({placed(text, step.each, name)})" for name in names):
+            if texts and len(texts[-1]) + len(AND) + len(one) <= CONDITION_MAX:
+                texts[-1] += AND + one
+            else:
+                texts.append(one)
+    return [SiteQuery(what="condition", fabric=fabric, text=one) for one in texts]
 
 
 def has_site_limits(plan: DrillPlan) -> bool:
@@ -177,6 +193,33 @@ def read_lamps(
             )
     deviated = run.deviated or bool(deviating)
     return replace(run, lamps=tuple(lamps.values()), deviated=deviated, has_read=True), emitted, deviating
+
+
+def close_lamps(run: DrillRun, drill: str, now_us: int) -> tuple[DrillRun, list[Output]]:
+    """The drill at the end of its phase, and the messages about probes that have deviated since their last
+    reading: what was violated then has been violated until now."""
+    lamps: list[Lamp] = []
+    emitted: list[Output] = []
+    for lamp in run.lamps:
+        if lamp.phase != run.phase or lamp.verdict != "violated":
+            lamps.append(lamp)
+            continue
+        violated_us = lamp.violated_us + now_us - lamp.read_us
+        is_out = violated_us > lamp.allowed_us
+        if is_out and not lamp.deviated:
+            emitted.append(
+                DrillDeviated(
+                    drill=drill,
+                    phase=lamp.phase,
+                    probe=lamp.probe,
+                    target=lamp.target,
+                    violated_us=violated_us,
+                    allowed_us=lamp.allowed_us,
+                )
+            )
+        deviated = lamp.deviated or is_out
+        lamps.append(replace(lamp, read_us=now_us, violated_us=violated_us, deviated=deviated))
+    return replace(run, lamps=tuple(lamps), deviated=run.deviated or bool(emitted)), emitted
 
 
 def lamps_now(run: DrillRun) -> list[Lamp]:

@@ -8,8 +8,10 @@ from pydantic import ValidationError
 
 from schemas.body import Body
 from schemas.drill_plan import DrillRequest, PlannedStep, RequestVerb
+from schemas.messages.cubes import CubeDrained
 from schemas.messages.drills import REQUESTS
-from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, UndrainCube
+from services.drills.state import Effect
 
 REQUEST_TYPES: dict[str, str] = {
     "inject": "InjectFault",
@@ -96,6 +98,23 @@ def _shortened(request: InjectFault | RequestSlice | DrainCube, most_us: int) ->
         return request
     values = {name: getattr(request, name) for name in request.field_names} | {"duration_us": most_us}
     return type(request)(**values)
+
+
+def undo_request(effect: Effect, now_us: int) -> DrillRequest:
+    """The request that ends an effect now. A drain that replaced another one gives the cube back to that one,
+    unless it would be over."""
+    request: DrillRequest = REQUESTS[effect.undo_type].model_validate_json(effect.undo)
+    if isinstance(request, DrainCube) and (request.from_us or 0) + (request.duration_us or 0) <= now_us:
+        return UndrainCube(cube=request.cube)
+    return request
+
+
+def outlasts(body: CubeDrained, request: DrillRequest, at_us: int) -> bool:
+    """Whether a cube is drained for longer than the request says: by another drain, which continues."""
+    if not isinstance(request, DrainCube) or request.duration_us is None:
+        return False
+    from_us = at_us if request.from_us is None else request.from_us
+    return body.until_us is None or body.until_us > from_us + request.duration_us
 
 
 def text_of(request: Body) -> str:

@@ -33,7 +33,7 @@ def queries(plan: DrillPlan, run: DrillRun, home: str, due_us: int) -> Iterator[
     """What steps must know at a Tick that is due at this time."""
     for step, one in zip(plan.steps, run.steps, strict=True):
         if one.polls_us is not None and one.polls_us <= due_us:
-            yield probes.wait_query(step, run, home)
+            yield from probes.wait_queries(step, run, home)
         fires = one.fires_us is not None and one.fires_us <= due_us
         if fires and step.what == "request" and probes.has_site_limits(plan):
             impact = probes.impact_query(step, run, home)
@@ -92,7 +92,7 @@ def _fires_us(run: DrillRun, step: PlannedStep, begun_us: int, repeat: int) -> i
 def _act_one(
     state: DrillsState, number: int, place: int, step: PlannedStep, due_us: int, answers: Answers
 ) -> list[Output]:
-    run = state.running[number]
+    run, plan = state.running[number], state.plans[number]
     one = run.steps[place]
     if one.begun_us is None or one.is_over:
         return []
@@ -101,6 +101,10 @@ def _act_one(
             _put(state, number, place, replace(one, over_us=None))
         return []
     if one.fires_us is not None and one.fires_us <= due_us:
+        if step.what == "request" and plan.limits and run.settles_us is not None:
+            # The limits count what other orders of this Tick begin, so this step waits for their answers.
+            _put(state, number, place, replace(one, fires_us=state.now_us + 1))
+            return []
         return _fire(state, number, place, step, answers)
     if one.polls_us is not None and one.polls_us <= due_us:
         return _poll(state, number, place, step, answers)
@@ -143,13 +147,15 @@ def _poll(state: DrillsState, number: int, place: int, step: PlannedStep, answer
     """Read whether the condition of a wait is true."""
     run, plan = state.running[number], state.plans[number]
     one = run.steps[place]
-    reading = answers.get(probes.wait_query(step, run, state.fabric), probes.NO_READER)
-    if reading.holds:
+    wanted = probes.wait_queries(step, run, state.fabric)
+    readings = [answers.get(query, probes.NO_READER) for query in wanted]
+    if all(reading.holds for reading in readings):
         return _done(state, number, place, step)
     if one.ends_us is not None and one.ends_us <= state.now_us:
         why = f"not true within {step.for_us} us: {step.condition}"
-        if reading.problem is not None:
-            why = f"not measured: {reading.problem}"
+        problem = next((reading.problem for reading in readings if reading.problem is not None), None)
+        if problem is not None:
+            why = f"not measured: {problem}"
         return _ended(state, number, place, step, "failed", why)
     polls_us = state.now_us + plan.probe_every_us
     _put(state, number, place, replace(one, polls_us=min(polls_us, one.ends_us or polls_us)))

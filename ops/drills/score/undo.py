@@ -2,9 +2,11 @@
 
 from ops.drills.score.containment import probe_figures
 from ops.drills.score.figures import FULL, Figure
+from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, CubeUndrained
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
-from services.gateway.explain.drill_record import DrillRecord
+from services.drills.requests import outlasts
+from services.gateway.explain.drill_record import DrillRecord, RecordedOrder
 
 
 def undo_figures(record: DrillRecord) -> list[Figure]:
@@ -18,8 +20,12 @@ def undo_figures(record: DrillRecord) -> list[Figure]:
                 begun[name] = message.id, None
             case FaultEnded(fault=name) if name in begun:
                 begun[name] = begun[name][0], message.id
-            case CubeDrained(cube=cube) if order is not None:
-                begun[f"drain of {message.fabric}/cube-{cube}"] = message.id, None
+            case CubeDrained(cube=cube) as body:
+                name = f"drain of {message.fabric}/cube-{cube}"
+                if name in begun and begun[name][1] is None and _gives_back(message, order):
+                    begun[name] = begun[name][0], message.id
+                elif _is_own_drain(body, order, message.at_us):
+                    begun[name] = message.id, None
             case CubeUndrained(cube=cube) if (name := f"drain of {message.fabric}/cube-{cube}") in begun:
                 begun[name] = begun[name][0], message.id
             case ParametersChanged(changes=changes) if order is not None:
@@ -50,3 +56,15 @@ def undo_figures(record: DrillRecord) -> list[Figure]:
             )
         )
     return [*figures, *probe_figures(record, ("undo", "verify"))]
+
+
+def _gives_back(message: Envelope, order: RecordedOrder | None) -> bool:
+    """Whether a drain takes the cube over from the drill: one of an operator or for planned work, or an
+    earlier one to which the undo gives it back."""
+    if order is not None:
+        return order.body.is_undo
+    return not (message.cause or "").startswith("drills@")
+
+
+def _is_own_drain(body: CubeDrained, order: RecordedOrder | None, at_us: int) -> bool:
+    return order is not None and not order.body.is_undo and not outlasts(body, order.body.request, at_us)

@@ -158,9 +158,8 @@ def test_the_kill_switch_works_in_every_phase(phase: str) -> None:
     document = rig.document()
     assert document.ended_us <= at_us + 2
     assert not owned(rig)
-    assert document.status == {"gate": "cancelled"}.get(
-        phase, "stopped" if phase in PHASES[:3] else "completed"
-    )
+    assert document.status == ("cancelled" if phase == "gate" else "stopped")
+    assert document.stopped == "kill-switch"
     assert len([m for m in log if m.type == "DrillEnded"]) == 1
 
 
