@@ -329,6 +329,21 @@ def method_us(plan: DrillPlan) -> int:
     return end_us
 
 
+def notes_on(plan: DrillPlan) -> list[str]:
+    """What is allowed but says little about the system."""
+    found = []
+    acts = [place for place, step in enumerate(plan.steps) if step.what in ("request", "process")]
+    if acts:
+        last, rest = plan.steps[acts[-1]], plan.steps[acts[-1] + 1 :]
+        if not (last.after_us or any(step.what in ("wait", "wait-until") for step in rest)):
+            found.append(
+                f"no wait follows step {last.name}: it is undone once the hypothesis is true, maybe at once"
+            )
+    if not plan.probes:
+        found.append("it has no hypothesis, so it tests only its steps")
+    return found
+
+
 def _check_lease(plan: DrillPlan, source: Field) -> None:
     """Raise InvalidInput if the lease can end before the method does."""
     needed_us = plan.gate_us + method_us(plan) + plan.settle_us

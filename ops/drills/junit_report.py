@@ -21,7 +21,8 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit_report(record: "DrillJournal") -> str:
     """The whole file. A deviation is a failure. A step that was refused or failed is an error: the drill
-    could not be run. What was not measured or not done is skipped."""
+    could not be run. So is a drill that was stopped or cancelled. What was not measured or not done is
+    skipped, also the rest of a drill that is running."""
     suite = ET.Element("testsuite", name=_xml(f"{record.drill} {record.title}"))
     properties = ET.SubElement(suite, "properties")
     facts = {
@@ -38,9 +39,10 @@ def junit_report(record: "DrillJournal") -> str:
         _probe_case(suite, record, probe, spans[probe.phase])
     for step in record.steps:
         _step_case(suite, record, step)
-    if record.status == "failed" and suite.find(".//error") is None:
+    if record.status != "completed" and suite.find(".//error") is None and suite.find(".//failure") is None:
         case = _case(suite, record, "run", 0)
-        ET.SubElement(case, "error", message=_xml(record.reason or "the drill failed to run"))
+        word = "skipped" if record.status is None else "error"
+        ET.SubElement(case, word, message=_xml(verdict_sentence(record)))
     counts = {
         "tests": len(suite.findall("testcase")),
         **{f"{word}s": len(suite.findall(f"testcase/{word}")) for word in ("failure", "error")},

@@ -40,6 +40,12 @@ def verdict_sentence(record: "DrillJournal") -> str:
         return f"{record.drill} was stopped and undone{why}{_deviation_clause(record)}."
     if record.deviated:
         return f"{record.drill} completed{_deviation_clause(record)}."
+    if not record.probes:
+        return f"{record.drill} completed; it has no hypothesis, so only its steps were tested."
+    blind = [probe for probe in record.probes if probe.verdict == "not-measured"]
+    if blind:
+        names = ", ".join(dict.fromkeys(f"{probe_name(probe)} ({probe.phase})" for probe in blind))
+        return f"{record.drill} completed without a deviation, but was not measured all the time: {names}."
     return f"{record.drill} completed; the system kept its hypothesis."
 
 

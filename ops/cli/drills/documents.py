@@ -56,12 +56,14 @@ def validate(
 
     One line for each if all are valid; otherwise what is wrong with each, and the exit code 2.
     """
-    from ops.drills.document import check_documents
+    from ops.drills.document import check_documents, notes_on
     from ops.drills.variables import parse_variables
 
     for path, found in check_documents(documents, parse_variables(variables or [])):
         steps, probes = len(found.plan.steps), len(found.plan.probes)
         echo(f"{path}: valid: {steps} steps, {probes} probes, {len(found.plan.targets)} targets")
+        for note in notes_on(found.plan):
+            echo(f"{path}: note: {note}")
 
 
 def plan(
@@ -153,7 +155,7 @@ def _could_be(drill: "Drill") -> dict[str, list[str]]:
 
 
 def _plan_text(drill: "Drill", could: dict[str, list[str]]) -> str:
-    from ops.drills.document import method_us
+    from ops.drills.document import method_us, notes_on
 
     plan = drill.plan
     parts = [f"{plan.title} ({drill.fabric})"]
@@ -187,6 +189,7 @@ def _plan_text(drill: "Drill", could: dict[str, list[str]]) -> str:
         parts.append(text_table(("PROBE", "CONDITION", "IF VIOLATED"), rows))
     limits = ", ".join(f"{one.what} {one.at_most}" for one in plan.limits) or "none"
     parts.append(f"limits: {limits}")
+    parts += [f"note: {note}" for note in notes_on(plan)]
     if drill.only_chaos:
         parts.append(f"only `chaos run` uses: {', '.join(drill.only_chaos)}")
     return "\n\n".join(parts)

@@ -63,6 +63,10 @@ def _probe(record: DrillRecord, probe: PlannedProbe, phases: tuple[Phase, ...]) 
             advice_for_probe(probe.condition),
             probe.weight,
         )
+    blind = [reading for _, reading in spans if reading.verdict == "not-measured"]
+    if blind:
+        text = f"not measured all the time: not from the {blind[0].phase} on"
+        return Figure(name, None, text, blind[0].message, weight=probe.weight)
     violated_us: dict[str | None, int] = {}
     decided: str | None = None
     for target, reading in spans:

@@ -1,6 +1,6 @@
 """Detection: how soon each message came that the document expects."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ops.drills.score.advice import advice_for_message
@@ -17,7 +17,7 @@ def detection_figures(record: DrillRecord) -> list[Figure]:
     if first_us is None:
         return []
     by_type: dict[str, list[Envelope]] = {}
-    for message in record.messages:
+    for message in _since_first_order(record):
         if message.at_us >= first_us:
             by_type.setdefault(message.type, []).append(message)
     return [
@@ -27,6 +27,14 @@ def detection_figures(record: DrillRecord) -> list[Figure]:
         for expected in record.plan.expects
         for name in _subjects(record, expected)
     ]
+
+
+def _since_first_order(record: DrillRecord) -> Sequence[Envelope]:
+    """The messages after the drill's first order: what came before follows from nothing that it did. All
+    messages of a drill without orders."""
+    orders = {message_id for message_id, order in record.orders.items() if not order.body.is_undo}
+    first = next((n for n, message in enumerate(record.messages) if message.id in orders), 0)
+    return record.messages[first:]
 
 
 def _subjects(record: DrillRecord, expected: ExpectedMessage) -> Iterator[str | None]:

@@ -54,10 +54,12 @@ def _resource(
     since_us: int,
     allowed_us: int,
 ) -> Figure | None:
-    """The time until a probe was true of a resource for good; None if it was not measured."""
-    after = [reading for reading in readings if reading.phase in AFTER and reading.verdict != "not-measured"]
-    if not after:
+    """The time until a probe was true of a resource for good; None if it was not measured, or not in the
+    end."""
+    after = [reading for reading in readings if reading.phase in AFTER]
+    if not after or after[-1].verdict == "not-measured":
         return None
+    after = [reading for reading in after if reading.verdict != "not-measured"]
     name = f"probe {probe.name}" if target is None else f"probe {probe.name} of {target}"
     last = after[-1]
     if last.verdict == "violated":

@@ -111,7 +111,8 @@ def _run(activity: JsonObject, start_us: int, end_us: int | None, *, ok: bool, o
 
 
 def _steady_state(record: DrillJournal, phase: Phase) -> JsonObject | None:
-    """The last verdicts in a phase; None if it never began."""
+    """The last verdicts in a phase; None if it never began. It is met if every probe was measured and passed
+    last."""
     span = next((span for span in record.phases if span.phase == phase), None)
     if span is None:
         return None
@@ -119,7 +120,7 @@ def _steady_state(record: DrillJournal, phase: Phase) -> JsonObject | None:
     measured = [(probe, probe.changes[-1]) for probe in probes if probe.changes]
     runs: list[JsonValue] = [_probe_run(record, probe, change) for probe, change in measured]
     is_met = [change.verdict == "passed" and not probe.deviated for probe, change in measured]
-    met = bool(is_met) and all(is_met)
+    met = bool(is_met) and all(is_met) and len(measured) == len(probes)
     return {"steady_state_met": met, "probes": runs}
 
 

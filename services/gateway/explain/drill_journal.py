@@ -26,7 +26,7 @@ from schemas.request_metadata import RequestBody
 from services.gateway.explain.drill_record import DrillRecord, ProbeKey, RecordedOrder, read_record
 from shared.basics.errors import InvalidInput
 
-WORST_FIRST: tuple[Verdict, ...] = ("violated", "passed", "not-measured")
+WORST_FIRST: tuple[Verdict, ...] = ("violated", "not-measured", "passed")
 
 
 def drill_journal(messages: Iterable[tuple[int, Envelope]], drill: str, software: str) -> DrillJournal:
@@ -127,7 +127,7 @@ def _has_deviated(found: DrillRecord, span: PhaseSpan, key: ProbeKey) -> bool:
 
 
 def _worst(changes: Sequence[VerdictChange]) -> Verdict:
-    """The worst verdict: `violated` before `passed`, and `not-measured` only if there is no other."""
+    """The worst verdict. What was not measured all the time has not passed."""
     seen = {change.verdict for change in changes}
     return next((verdict for verdict in WORST_FIRST if verdict in seen), "not-measured")
 

@@ -3,6 +3,8 @@
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from ops.drills.html_report import html_report
 from ops.drills.junit_report import junit_report
 from ops.drills.report_tables import verdict_sentence
@@ -34,6 +36,19 @@ def test_junit_of_a_drill_that_failed_to_run() -> None:
     (suite,) = ET.fromstring(junit_report(record_of(refused_step())))  # noqa: S314 -- written here
     assert [suite.get(name) for name in ("failures", "errors")] == ["0", "1"]
     assert suite.find("testcase/error").get("message") == "no such part"  # type: ignore[union-attr]  # is there
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [("stopped", "error"), ("cancelled", "error"), (None, "skipped")]
+)
+def test_junit_of_a_drill_that_did_not_complete_is_not_green(status: str | None, word: str) -> None:
+    """Also if no probe deviated: a limit, the lease or the kill switch ended it."""
+    record = record_of(deviated_drill())
+    probes = tuple(one.model_copy(update={"deviated": False}) for one in record.probes)
+    ended = {"status": status, "reason": "2 ocs out of use; must be at most 1", "probes": probes}
+    (suite,) = ET.fromstring(junit_report(record.model_copy(update=ended)))  # noqa: S314 -- written here
+    (found,) = suite.findall(f"testcase[@name='run']/{word}")
+    assert str(found.get("message")).startswith("pod-0/drill-0 ")
 
 
 def test_junit_of_a_closed_gate() -> None:
@@ -93,4 +108,16 @@ def test_sentences() -> None:
     )
     assert verdict_sentence(record_of(closed_gate())) == (
         "pod-0/drill-0 was cancelled before its first step: none-degraded is violated."
+    )
+    calm = record_of(deviated_drill()).model_copy(update={"deviated": False})
+    assert verdict_sentence(calm) == (
+        "pod-0/drill-0 completed without a deviation, but was not measured all the time: "
+        "none-degraded (undo), up (undo), up (verify)."
+    )
+    assert verdict_sentence(calm.model_copy(update={"probes": ()})) == (
+        "pod-0/drill-0 completed; it has no hypothesis, so only its steps were tested."
+    )
+    passed = tuple(one.model_copy(update={"verdict": "passed"}) for one in calm.probes)
+    assert verdict_sentence(calm.model_copy(update={"probes": passed})) == (
+        "pod-0/drill-0 completed; the system kept its hypothesis."
     )

@@ -22,6 +22,7 @@ from schemas.drill_plan import (
     Allowance,
     DrillPlan,
     ExpectedMessage,
+    Phase,
     PlannedLimit,
     PlannedProbe,
     PlannedTarget,
@@ -187,6 +188,17 @@ def test_a_message_about_another_part_is_not_the_expected_one() -> None:
     assert (found.score, found.measured, found.message) == (0.0, "none within 1m", None)
     assert found.helps is not None
     assert "cubes.heartbeat_s" in found.helps
+
+
+def test_a_message_before_the_first_order_detects_nothing() -> None:
+    log, order = begun()
+    log.messages.remove(order)
+    log.add(METHOD + US_PER_S, HostDown(cube=3, host=5, reason="host"))
+    log.messages.append(order)
+    ended(log)
+    assert figure(scored(log), "detection", f"HostDown of {HOST}").score == 0.0
+    log.messages.remove(order)  # a drill without orders
+    assert figure(scored(log), "detection", f"HostDown of {HOST}").score == 100.0
 
 
 def test_a_message_that_still_had_time_when_the_drill_was_stopped_is_not_measured() -> None:
@@ -468,3 +480,28 @@ def test_a_file_without_scores_is_refused(tmp_path: Path, scores: str) -> None:
     file.write_text(f'{{"scores": {scores}}}')
     with pytest.raises(InvalidInput, match=r"^--scores .*: is not a file of scores; must be one that"):
         suite_scores(tmp_path, file, (), 0)
+
+
+# --- what was not measured ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at_us", "phase", "category"),
+    [(METHOD + 1, "method", "containment"), (END, "verify", "recovery"), (END, "verify", "undo")],
+)
+def test_a_probe_that_cannot_be_measured_any_more_has_no_figure(
+    at_us: int, phase: Phase, category: Category
+) -> None:
+    """It passed before, which says nothing about later."""
+    log, order = begun()
+    fault(log, order)
+    if phase == "method":
+        log.add(METHOD, ProbeChanged(drill=DRILL, phase="method", probe="queue", verdict="passed"))
+        log.add(at_us, ProbeChanged(drill=DRILL, phase="method", probe="queue", verdict="not-measured"))
+    ended(log)
+    last = log.messages.pop()
+    if phase == "verify":
+        log.add(at_us, ProbeChanged(drill=DRILL, phase="verify", probe="queue", verdict="not-measured"))
+    log.messages.append(last)
+    assert figure(scored(log), category, "probe queue").score is None
+    assert figure(scored(log), category, "probe healthy").score == 100.0

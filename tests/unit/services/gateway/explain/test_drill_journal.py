@@ -10,7 +10,15 @@ from schemas.api.drill_journal import DrillJournal
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal
 from shared.basics.errors import InvalidInput
-from tests.support.drill_log import DRILL, MINUTE_US, LogWriter, closed_gate, deviated_drill, refused_step
+from tests.support.drill_log import (
+    DRILL,
+    MINUTE_US,
+    LogWriter,
+    closed_gate,
+    deviated_drill,
+    probe,
+    refused_step,
+)
 
 
 def record_of(log: LogWriter) -> DrillJournal:
@@ -41,6 +49,17 @@ def test_record_of_a_deviated_drill() -> None:
     assert (method["up"].target, method["up"].deviated) == ("pod-0/ocs-17", False)
     verify = {probe.probe: probe.verdict for probe in record.probes if probe.phase == "verify"}
     assert verify == {"none-degraded": "passed", "up": "not-measured"}
+
+
+def test_what_was_not_measured_all_the_time_has_not_passed() -> None:
+    log = deviated_drill()
+    end = log.messages.pop()
+    probe(log, 82, "verify", "none-degraded", "not-measured")
+    probe(log, 83, "verify", "none-degraded", "passed")
+    log.messages.append(end)
+    verify = {one.probe: one for one in record_of(log).probes if one.phase == "verify"}
+    assert verify["none-degraded"].verdict == "not-measured"
+    assert not verify["none-degraded"].deviated
 
 
 def test_faults_undo_and_limits_of_a_drill() -> None:
@@ -108,7 +127,7 @@ def test_journal_has_the_form_of_the_chaos_toolkit() -> None:
     assert journal["start"] == "1970-01-01T01:00:00"
     assert (journal["duration"], journal["status"], journal["deviated"]) == (1800.0, "completed", True)
     states = journal["steady_states"]
-    assert (states["before"]["steady_state_met"], states["after"]["steady_state_met"]) == (True, True)
+    assert (states["before"]["steady_state_met"], states["after"]["steady_state_met"]) == (True, False)
     assert [state["steady_state_met"] for state in states["during"]] == [True, False, False, True]
     assert [run["status"] for run in journal["run"]] == ["succeeded", "succeeded"]
     assert journal["rollbacks"][0]["activity"]["provider"]["arguments"] == {"target": "pod-0/fault-3"}
