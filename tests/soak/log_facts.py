@@ -33,6 +33,17 @@ class LogRecord:
     offset: int
     headers: dict[str, str]
     value: bytes
+    wall_us: int = 0
+    """When its writer sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedMessage:
+    """A message with its simulated time, and the wall time at which it was sent to the log."""
+
+    id: str
+    at_us: int
+    wall_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,7 @@ class LogFacts:
     retirements: dict[str, list[RetirementOnLog]] = field(default_factory=lambda: defaultdict(list))
     last_us: dict[str, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
+    appended: list[AppendedMessage] = field(default_factory=list)
     links: dict[tuple[str, int, int], int] = field(default_factory=dict)
     """(network, block, block) → links between the two that carry traffic, as last reported."""
     rewirings: set[str] = field(default_factory=set)
@@ -130,6 +142,7 @@ def gather_facts(lines: Iterable[LogRecord], ends: Mapping[int, int] | None = No
             facts.repeats += 1
             continue
         facts.seen[source] = seq
+        facts.appended.append(AppendedMessage(message["id"], message["at_us"], line.wall_us))
         _note(facts, message)
     facts.ends |= ends or {}
     return facts
@@ -219,4 +232,5 @@ def _read_partition(consumer: KafkaConsumer, place: TopicPartition, end: int) ->
             if row.offset >= end:
                 return
             headers = {name: (value or b"").decode("utf-8", "replace") for name, value in row.headers or ()}
-            yield LogRecord(place.partition, row.offset, headers, row.value or b"")
+            wall_us = 1_000 * row.timestamp
+            yield LogRecord(place.partition, row.offset, headers, row.value or b"", wall_us)

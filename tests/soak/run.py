@@ -36,6 +36,7 @@ from tests.soak.checks import (
     wrong_usage_exits,
 )
 from tests.soak.clients import SoakClient
+from tests.soak.clock_check import check_clock, clock_changes
 from tests.soak.fabric_joins import JOIN_SETTINGS as SETTINGS_BY_KIND
 from tests.soak.fabric_joins import POLICIES, Commissioner, PlannedJoin, plan_joins
 from tests.soak.fault_bursts import inject_bursts
@@ -290,8 +291,6 @@ def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
         pids=twin.supervisor.pids,
         stalled_s=meter.stalled_s,
         healthy_stall_s_max=soak.recovery_s_max,
-        now_us=twin.furthest_us,
-        speed=soak.speed,
         fetch_status=fetch_status,
     )
     run = _SoakRun(
@@ -416,6 +415,8 @@ def compare(run: _SoakRun, wall_s: float) -> dict[str, Any]:
         problems.append(f"the audit is not clean: {json.dumps(audit)}")
     problems += check_audited(facts, audit)
     problems += check_upgraded(run.context.upgraded, facts, audit)
+    changes = clock_changes(read_log(twin.kafka.brokers, twin.topics.operations))
+    problems += check_clock(changes, facts.appended, run.soak.speed)
     return report_of(
         run,
         wall_s,

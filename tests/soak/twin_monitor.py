@@ -1,10 +1,9 @@
-"""A thread that polls the twin: its probes, the resources of its processes, and jumps of its clock."""
+"""A thread that polls the twin: its probes, and the resources of its processes."""
 
 import contextlib
 import http.client
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.basics.errors import LightwaveError
-from shared.basics.units import US_PER_S
 
 POLL_S = 2.0
 ANSWER_S_MAX = 5.0
@@ -22,8 +20,6 @@ MEMORY_MB_MAX = 600.0
 """Resident memory of one process; docs/results/soak.md has typical values."""
 FILES_MAX = 300
 """Open files of one process, including connections."""
-JUMP_S_MAX = 15.0
-"""Wall time that the clock may catch up at once: after a stall of 10 s the clock waits for the services."""
 
 
 @dataclass(slots=True)
@@ -40,8 +36,7 @@ class TwinAccess:
 
     `urls` is name → URL of its probes; those of `gateways` report on the whole twin, others on themselves.
     `pids` is name → pid. `stalled_s` is the current stall of time; after `healthy_stall_s_max` of it no
-    gateway may report healthy. `now_us` is the time of the furthest fabric, which advances at `speed` or
-    less. `fetch_status` gets one URL: (status, body).
+    gateway may report healthy. `fetch_status` gets one URL: (status, body).
     """
 
     urls: Callable[[], Mapping[str, str]]
@@ -49,23 +44,17 @@ class TwinAccess:
     pids: Callable[[], Mapping[str, int | None]]
     stalled_s: Callable[[], float]
     healthy_stall_s_max: float
-    now_us: Callable[[], int]
-    speed: float
     fetch_status: Callable[[str], tuple[int, bytes]]
 
 
 class TwinMonitor(threading.Thread):
     """Polls until `stop`. `problems` lists each problem once; `peaks` is name → peak resources."""
 
-    def __init__(self, access: TwinAccess, wall_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, access: TwinAccess) -> None:
         super().__init__(name="watch", daemon=True)
         self.problems: list[str] = []
         self.peaks: dict[str, ResourcePeak] = {}
         self._access = access
-        self._wall_s = wall_s
-        self._furthest: tuple[int, float] | None = None
-        """(furthest simulated time seen, wall time just before it was last read). Redis may lose the former
-        under a fault."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -79,9 +68,8 @@ class TwinMonitor(threading.Thread):
     def poll(self) -> None:
         """Poll once."""
         self._record_resources()
-        for poll in (self._probe_all, self._check_clock):
-            with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
-                poll()  # Redis or a gateway may be under a fault
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException, LightwaveError):
+            self._probe_all()  # Redis or a gateway may be under a fault
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
@@ -101,20 +89,6 @@ class TwinMonitor(threading.Thread):
                     probe, status, body, stalled_s, self._access.healthy_stall_s_max
                 ):
                     self._note(f"{name}: {probe} {problem}")
-
-    def _check_clock(self) -> None:
-        """Compare with the reading of the furthest time so far. The interval between them includes both
-        readings, so that a loaded machine that delays one does not show a jump. A reading of less says only
-        that Redis forgot, and is no later reference."""
-        started_s, now_us, read_s = self._wall_s(), self._access.now_us(), self._wall_s()
-        furthest_us, since_s = self._furthest or (now_us, started_s)
-        advanced_s, elapsed_s = (now_us - furthest_us) / US_PER_S, read_s - since_s
-        if advanced_s > self._access.speed * (elapsed_s + JUMP_S_MAX):
-            self._note(
-                f"time jumped by {advanced_s:.0f} s within {elapsed_s:.1f} s at × {self._access.speed:g}"
-            )
-        if now_us >= furthest_us:
-            self._furthest = now_us, started_s
 
     def _record_resources(self) -> None:
         for name, pid in self._access.pids().items():

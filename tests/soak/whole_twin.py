@@ -390,12 +390,6 @@ class WholeTwin:
                     found[fabric] = FabricProgress(counts[fabric], partition, fabric in due)
         return found
 
-    def furthest_us(self) -> int:
-        """Simulated time of the furthest service; 0 if Redis has none."""
-        partitions = {place.partition for place in self.store.fabrics().values()}
-        rows = (row for number in partitions for row in self.store.progress(number).values())
-        return max((row.now_us for row in rows), default=0)
-
     def probed(self) -> dict[str, str]:
         """Process → where its probes are, of those that live and have any."""
         pids = self.supervisor.pids()

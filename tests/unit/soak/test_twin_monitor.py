@@ -1,4 +1,4 @@
-"""Probes, memory, open files and jumps of time are looked at while a soak runs."""
+"""Probes, memory and open files are looked at while a soak runs."""
 
 import os
 from dataclasses import replace
@@ -8,7 +8,6 @@ from threading import Thread
 import pytest
 
 from shared.basics.errors import OperationFailed
-from shared.basics.units import US_PER_S
 from tests.soak.twin_monitor import (
     FILES_MAX,
     MEMORY_MB_MAX,
@@ -23,7 +22,6 @@ from tests.soak.twin_monitor import (
 )
 
 WHY = b'{"healthy": false, "problems": ["no sequencer"]}'
-SPEED = 1_000.0
 
 
 def answer_well(_url: str) -> tuple[int, bytes]:
@@ -36,8 +34,6 @@ SIGHTS = TwinAccess(
     pids=lambda: {"gateway": os.getpid(), "ocs-a": None},
     stalled_s=lambda: 0.0,
     healthy_stall_s_max=60.0,
-    now_us=lambda: 0,
-    speed=SPEED,
     fetch_status=answer_well,
 )
 
@@ -91,46 +87,13 @@ def test_a_probe_without_an_answer_is_not_a_problem() -> None:
     def silent(_url: str) -> tuple[int, bytes]:
         raise ConnectionRefusedError
 
-    def gone() -> int:
+    def gone() -> dict[str, str]:
         raise OperationFailed("Redis does not answer")
 
-    watch = TwinMonitor(replace(SIGHTS, fetch_status=silent, now_us=gone))
-    watch.poll()
-    assert watch.problems == []
-
-
-@pytest.mark.parametrize(
-    ("wall_s", "advances_s", "jumps"),
-    [
-        ([2.0, 2.0], [2_000, 2_000], False),
-        ([2.0, 2.0], [2_000, 16_000], False),
-        ([2.0, 2.0], [2_000, 18_000], True),
-        ([2.0, 30.0], [0, 40_000], False),
-        ([2.0, 2.0, 2.0], [9_000, -9_000, 20_000], False),
-        ([2.0, 2.0, 2.0], [9_000, -9_000, 27_000], False),
-        ([2.0, 2.0, 2.0], [9_000, -9_000, 29_000], True),
-    ],
-)
-def test_a_jump_of_time_is_found(wall_s: list[float], advances_s: list[int], jumps: bool) -> None:
-    """Measured from the furthest time seen: Redis may forget the last of it."""
-    at_s, now_s = [100.0], [0]
-    watch = TwinMonitor(replace(SIGHTS, now_us=lambda: now_s[0] * US_PER_S), lambda: at_s[0])
-    watch.poll()
-    for seconds, advance_s in zip(wall_s, advances_s, strict=True):
-        at_s[0] += seconds
-        now_s[0] += advance_s
+    for access in (replace(SIGHTS, fetch_status=silent), replace(SIGHTS, urls=gone)):
+        watch = TwinMonitor(access)
         watch.poll()
-    assert [problem.partition(" by ")[0] for problem in watch.problems] == ["time jumped"] * jumps
-
-
-def test_the_time_that_readings_take_is_not_a_jump() -> None:
-    """Redis reads early within the first poll and late within the second, on a loaded machine."""
-    times_s = iter([100.0, 104.0, 105.0, 109.0])
-    now_s = iter([0, 24_000])
-    watch = TwinMonitor(replace(SIGHTS, now_us=lambda: next(now_s) * US_PER_S), lambda: next(times_s))
-    watch.poll()
-    watch.poll()
-    assert watch.problems == []
+        assert watch.problems == []
 
 
 def test_the_resources_of_processes_are_measured_and_excess_is_found() -> None:
