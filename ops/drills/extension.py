@@ -101,12 +101,13 @@ def read_targets(source: Field, variables: Scope, configuration: Field | None) -
         fabric = fabric_of(variables.resolve(fields["fabric"]))
     elif configuration is not None and "fabric" in variables.values:
         fabric = fabric_of(configuration.child("fabric", variables.values["fabric"]))
+    given = fields["targets"].mapping() if "targets" in fields else {}
+    if len(given) > TARGETS_MAX:
+        raise fields["targets"].error(f"has {len(given):,} targets; must have at most {TARGETS_MAX}")
     found = []
-    for name, one in (fields["targets"].mapping() if "targets" in fields else {}).items():
+    for name, one in given.items():
         plan_name(one.with_raw(name))
         found.append(_target(name, one, variables, fabric))
-    if len(found) > TARGETS_MAX:
-        raise fields["targets"].error(f"has {len(found)} targets; must have at most {TARGETS_MAX}")
     return Extension(fields, fabric, tuple(found))
 
 

@@ -18,13 +18,24 @@ DURATION: Schema = {"type": "string", "pattern": r"^(?:[0-9]{1,10}[smhd])+$"}
 WINDOW: Schema = {"type": "string", "pattern": rf"^{WINDOW_PATTERN}$"}
 USE: Schema = {"type": "string", "pattern": r"\$\{[^}]+\}"}
 """A value with a variable."""
+
+
+def _or_use(schema: Schema) -> Schema:
+    """A value, or a variable in its place."""
+    return {"anyOf": [schema, USE]}
+
+
+KIND: Schema = _or_use({"enum": sorted({word for kind in KINDS.values() for word in kind.spellings})})
+"""A kind of resource. The reader takes other cases too."""
 SPECIAL: dict[tuple[str, str], Schema] = {
-    ("inject", "kind"): {"enum": [*FAULTS]},
-    ("count", "kind"): {"enum": [*KINDS]},
-    ("share", "kind"): {"enum": [*KINDS]},
-    ("events", "type"): {"enum": [*EVENTS]},
+    ("inject", "kind"): _or_use({"enum": [*FAULTS]}),
+    ("count", "kind"): KIND,
+    ("share", "kind"): KIND,
+    ("events", "type"): _or_use({"enum": [*EVENTS]}),
 }
 """(verb, argument) → its words."""
+DURATIONS = frozenset({"lasts", "onset", "at_most"})
+"""Arguments of all verbs that are durations."""
 
 
 def document_schema() -> Schema:
@@ -62,7 +73,8 @@ def document_schema() -> Schema:
                 "extensions": {
                     "type": "array",
                     "items": {
-                        "if": {"properties": {"name": {"const": "lightwave"}}},
+                        "if": {"properties": {"name": {"const": "lightwave"}}, "required": ["name"]},
+                        "type": "object",
                         "then": _extension(),
                     },
                     "contains": {"properties": {"name": {"const": "lightwave"}}, "required": ["name"]},
@@ -88,7 +100,7 @@ def _activity(*, is_hypothesis: bool = False) -> Schema:
         "provider": {"oneOf": providers},
     }
     if is_hypothesis:
-        bounds = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+        bounds = {"type": "array", "items": _or_use({"type": "number"}), "minItems": 2, "maxItems": 2}
         fields["tolerance"] = {
             "oneOf": [
                 {"type": ["boolean", "integer", "string"]},
@@ -104,10 +116,7 @@ def _activity(*, is_hypothesis: bool = False) -> Schema:
 
 def _provider(verb: Verb) -> Schema:
     arguments = _object(
-        {
-            one.name: {"description": one.what, **SPECIAL.get((verb.name, one.name), {})}
-            for one in verb.arguments
-        },
+        {one.name: {"description": one.what, **_argument(verb.name, one.name)} for one in verb.arguments},
         [*verb.required],
     )
     fields = {
@@ -120,16 +129,20 @@ def _provider(verb: Verb) -> Schema:
     return {"description": verb.summary, **_object(fields, required)}
 
 
+def _argument(verb: str, name: str) -> Schema:
+    return _or_use(DURATION) if name in DURATIONS else SPECIAL.get((verb, name), {})
+
+
 def _extension() -> Schema:
     whole = {"type": "integer", "minimum": 0}
     allowance = _object(dict.fromkeys(("at_most", "before", "method", "settle", "undo", "after"), DURATION))
     limits = {name: whole for word in get_args(LimitName) for name in (word, word.replace("-", "_"))}
     target = _object(
         {
-            "kind": {"enum": [*KINDS]},
+            "kind": KIND,
             "fabric": TEXT,
             "where": {"anyOf": [TEXT, {"type": "array", "items": TEXT}]},
-            "choose": {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]},
+            "choose": _or_use({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}),
             "names": {"type": "array", "items": TEXT},
         },
         ["kind"],
@@ -139,9 +152,9 @@ def _extension() -> Schema:
         {
             "type": TEXT,
             "of": TEXT,
-            "at_least": {"type": "integer", "minimum": 1},
+            "at_least": _or_use({"type": "integer", "minimum": 1}),
             "all_of": TEXT,
-            "within": DURATION,
+            "within": _or_use(DURATION),
         },
         ["type", "within"],
     )
@@ -149,7 +162,7 @@ def _extension() -> Schema:
         {
             "brief": TEXT,
             "answer": {},
-            "par": _object({"find": DURATION, "act": DURATION}, ["find", "act"]),
+            "par": _object({"find": _or_use(DURATION), "act": _or_use(DURATION)}, ["find", "act"]),
             "hints": {"type": "array", "items": TEXT},
         },
         ["brief", "par"],

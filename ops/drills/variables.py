@@ -19,6 +19,9 @@ Scalar = bool | int | float | str
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USE = re.compile(r"\$\{([^}]*)\}|\$")
 _MARK = re.compile(r"\{([^{}]*)\}")
+VARIABLES_MAX, VALUES_MAX, TEXT_MAX = 100, 1_000, 2_000
+"""Maximum numbers of variables, of values in a list, and of characters of a text with variables in it: a
+short document must not become gigabytes."""
 EXAMPLES = {
     "fabrics": "",
     "ocs": "ocs-0",
@@ -74,6 +77,8 @@ class Scope:
         if isinstance(field.raw, str):
             return field.with_raw(self._text(field, field.raw))
         if isinstance(field.raw, list):
+            if len(field.raw) > VALUES_MAX:
+                raise field.error(f"has {len(field.raw):,} values; must have at most {VALUES_MAX:,}")
             return field.with_raw([self.resolve(field.child(n, one)).raw for n, one in enumerate(field.raw)])
         if isinstance(field.raw, dict):
             found = {key: self.resolve(field.child(key, one)).raw for key, one in field.raw.items()}
@@ -87,6 +92,10 @@ class Scope:
         found, at = "", 0
         for use in _USE.finditer(text):
             found += text[at : use.start()]
+            if len(found) > TEXT_MAX:
+                raise field.error(
+                    f"has more than {TEXT_MAX:,} characters with its variables; must have fewer"
+                )
             at = use.end()
             name = use[1]
             if name is None:
@@ -122,7 +131,10 @@ class Scope:
 def read_variables(configuration: Field | None, given: Mapping[str, str]) -> dict[str, Scalar]:
     """The variables of a document. Texts of `given` replace its values, with the type of the default."""
     found: dict[str, Scalar] = {}
-    for name, field in (configuration.mapping() if configuration is not None else {}).items():
+    fields = configuration.mapping() if configuration is not None else {}
+    if configuration is not None and len(fields) > VARIABLES_MAX:
+        raise configuration.error(f"has {len(fields):,} variables; must have at most {VARIABLES_MAX}")
+    for name, field in fields.items():
         if not _NAME.fullmatch(name):
             raise field.error("must have a name of letters, digits and underscores")
         if isinstance(field.raw, dict):

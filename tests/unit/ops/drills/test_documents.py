@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from ops.drills.calls import expand_ranges
-from ops.drills.document import Drill, parse_drill, read_drill
+from ops.drills.document import Drill, notes_on, parse_drill, read_drill
 from ops.drills.json_schema import document_schema
 from ops.drills.verb_table import VERBS
 from ops.drills.verbs import __name__ as verbs_module
@@ -137,6 +137,70 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
     bad = parse_yaml(GOOD.replace("func: events", "func: event"))[0]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(bad, schema)
+
+
+def test_the_schema_accepts_variables_wherever_the_reader_does() -> None:
+    uses = {
+        "{ocs: {kind: ocs, where": '{ocs: {kind: "${part}", where',
+        "arguments: {kind: ocs,": 'arguments: {kind: "${part}",',
+        "choose: 1": 'choose: "${one}"',
+        "type: SliceEvicted": 'type: "${event}"',
+        "lasts: 10m": 'lasts: "${span}"',
+        "at_most: 1h": 'at_most: "${span}"',
+        "within: 10s": 'within: "${span}"',
+        "find: 5m": 'find: "${span}"',
+        "arguments: {kind: slices,": 'arguments: {kind: "${slices}",',
+        "range: [0.9,": 'range: ["${least}",',
+        "pauses: {after: 5}": 'pauses: {after: "${one}"}',
+        "most: 3": "most: 3, part: ocs, one: 1, event: SliceEvicted, span: 1h, slices: slice, least: 0.9",
+    }
+    text = GOOD
+    for old, new in uses.items():
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    parse_drill(text, "d.yaml")
+    jsonschema.validate(parse_yaml(text)[0], document_schema())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "lasts: 10m",
+            f'lasts: "{"${most}" * 3_000}"',
+            "has more than 2,000 characters with its variables; must have fewer",
+        ),
+        (
+            "most: 3",
+            f"most: 3, {', '.join(f'v{n}: 1' for n in range(200))}",
+            "configuration: has 203 variables; must have at most 100",
+        ),
+        (
+            "{repairs.technicians: 1}",
+            f"[{', '.join(['1'] * 1_001)}]",
+            "parameters: has 1,001 values; must have at most 1,000",
+        ),
+        (
+            "targets: {",
+            f"targets: {{{', '.join(f't{n}: {{kind: ocs}}' for n in range(20))}, ",
+            "targets: has 21 targets; must have at most 20",
+        ),
+    ],
+    ids=["a text of variables", "variables", "values", "targets"],
+)
+def test_a_short_document_does_not_become_a_large_one(old: str, new: str, sentence: str) -> None:
+    assert old in GOOD
+    with pytest.raises(InvalidInput, match=sentence):
+        parse_drill(GOOD.replace(old, new, 1), "d.yaml")
+
+
+def test_notes_name_what_says_little() -> None:
+    assert notes_on(parse_drill(GOOD, "d.yaml").plan) == [
+        "no wait follows step more: it is undone once the hypothesis is true, maybe at once"
+    ]
+    assert notes_on(parse_drill(TEMPLATE.read_text(encoding="utf-8"), "d.yaml").plan) == []
+    bare = parse_drill(GOOD, "d.yaml").plan.model_copy(update={"steps": (), "probes": ()})
+    assert notes_on(bare) == ["it has no hypothesis, so it tests only its steps"]
 
 
 def test_every_verb_is_a_function_with_its_arguments() -> None:
