@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ops.drills.document import Drill
-from ops.drills.score.containment import RunWithout
+from ops.drills.score.chip_hours import WORK, RunWithout
 from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
 from ops.lab.site_run import SiteRun
@@ -21,11 +21,10 @@ from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
 from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import plant_of
+from shared.models.jobs.goodput_accounting import sum_by_category
 from shared.models.plant.plant_format import Plant
 from shared.runtimes.lab import Sink
 
-WORK = ("productive", "uncommitted")
-"""Categories of chip-time with work that no fault took."""
 AFTER_LEASE_US = US_PER_HOUR
 """Beyond its lease and its last phase a drill has at most this long to end."""
 
@@ -82,7 +81,7 @@ def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None
     watch = _Watch()
     run = SiteRun(plan.site, sink=sink, observers=(watch,))
     run.run(plan.warm_up_us - 1)
-    before = None if not pair else _productive_us(run)
+    before = {} if not pair else _chip_us(run)
     body = RunDrill(plan=plan.drill.plan, seed=plan.seed)
     drill = plan.drill.plan
     until_us = plan.warm_up_us + drill.lease_us + drill.undo_us + drill.verify_us + AFTER_LEASE_US
@@ -91,26 +90,39 @@ def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None
     record = read_record(enumerate(watch.messages), None, plants_of(plan.site.fabrics))
     without = None
     if pair and record.end is not None and record.phase_us("method") is not None:
-        without = _run_without(plan, record, _productive_us(run) - (before or 0))
+        without = _run_without(plan, record, _more_us(_chip_us(run), before))
     return LabDrillResult(score_drill(record, without), record, without, run.lab.messages, run.lab.log_sha256)
 
 
-def _run_without(plan: LabDrill, record: DrillRecord, productive_us: int) -> RunWithout:
-    """The same run without the drill, until the time at which the drill ended."""
+def _run_without(plan: LabDrill, record: DrillRecord, with_us: Mapping[str, int]) -> RunWithout:
+    """The same run without the drill, until the time at which the drill ended. `with_us` is the chip-time of
+    the drill by category."""
     first_us = record.phase_us("method") or 0
     watch = _Watch()
     run = SiteRun(plan.site, observers=(watch,))
     run.run(plan.warm_up_us - 1)
-    before = _productive_us(run)
+    before = _chip_us(run)
     run.run(record.end_us)
+    without_us = _more_us(_chip_us(run), before)
     evictions = [m for m in watch.messages if isinstance(m.body, SliceEvicted) and m.at_us >= first_us]
-    return RunWithout(productive_us, _productive_us(run) - before, len(evictions))
+    more_us = {name: us for name, us in _more_us(with_us, without_us).items() if name not in WORK}
+    return RunWithout(_work_us(with_us), _work_us(without_us), len(evictions), more_us)
 
 
-def _productive_us(run: SiteRun) -> int:
-    """Chip-microseconds of work of all pods of the site so far that no fault took."""
+def _chip_us(run: SiteRun) -> dict[str, int]:
+    """Chip-microseconds of all pods of the site so far, by category."""
     totals = [total for total in run.read_totals().values() if isinstance(total, PodTotals)]
-    return sum(total.chip_time.chip_us.get(word, 0) for total in totals for word in WORK)
+    return sum_by_category(total.chip_time.chip_us for total in totals)
+
+
+def _more_us(later: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
+    """The difference by category."""
+    return {name: us - earlier.get(name, 0) for name, us in later.items()}
+
+
+def _work_us(chip_us: Mapping[str, int]) -> int:
+    """Chip-microseconds of work that no fault took."""
+    return sum(chip_us.get(name, 0) for name in WORK)
 
 
 def plants_of(fabrics: Mapping[str, FabricConfig]) -> dict[str, Plant]:

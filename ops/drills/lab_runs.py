@@ -15,12 +15,14 @@ LEAST_FOR_INTERVAL = 2
 
 @dataclass(frozen=True, slots=True)
 class LabScore:
-    """The score of one run, the digest of its log, and the number of its messages."""
+    """The score of one run, the digest of its log, and the number of its messages. `lost_us` is the work that
+    the drill cost in chip-microseconds; None if it was not measured."""
 
     score: DrillScore
     seed: int
     messages: int
     log_sha256: str
+    lost_us: int | None = None
 
 
 def run_lab_drills(
@@ -50,7 +52,8 @@ def _scores(plans: Sequence[LabDrill], jobs: int) -> Iterable[LabScore]:
 
 def _run(plan: LabDrill) -> LabScore:
     found = run_lab_drill(plan)
-    return LabScore(found.score, plan.seed, found.messages, found.log_sha256)
+    lost_us = None if found.without is None else found.without.lost_us
+    return LabScore(found.score, plan.seed, found.messages, found.log_sha256, lost_us)
 
 
 def intervals(scores: Sequence[DrillScore]) -> dict[Category, Interval | None]:

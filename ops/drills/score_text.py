@@ -79,9 +79,7 @@ def _help_lines(score: DrillScore) -> str:
         for figure in one.figures
         if figure.helps is not None
     }
-    return (
-        "".join(["\nwhat would have helped:", *(f"\n  {line}" for line in sorted(helped))]) if helped else ""
-    )
+    return "".join(["\nwhat may have helped:", *(f"\n  {line}" for line in sorted(helped))]) if helped else ""
 
 
 def runs_text(runs: Sequence[LabScore]) -> str:

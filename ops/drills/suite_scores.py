@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from ops.drills.alternatives import TriedAlternative, try_alternatives
 from ops.drills.document import read_drill
 from ops.drills.lab_runs import run_lab_drills
 from ops.drills.score.figures import CATEGORIES, Category, DrillScore, weighted_mean
@@ -52,6 +53,8 @@ class SuiteRow:
     is_stale: bool
     points: float
     score: DrillScore | None
+    tried: tuple[TriedAlternative, ...] | None = None
+    """What the drill costs with other parameters; None if that was not tried."""
 
     def json(self) -> JsonObject:
         """The row as JSON."""
@@ -63,6 +66,7 @@ class SuiteRow:
             "stale": self.is_stale,
             "points": self.points,
             "score": found,
+            "tried": None if self.tried is None else [one.json() for one in self.tried],
         }
 
 
@@ -90,9 +94,12 @@ def suite_json(rows: Sequence[SuiteRow]) -> JsonObject:
     }
 
 
-def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: int) -> list[SuiteRow]:
+def suite_scores(
+    folder: Path, file: Path | None, only: tuple[str, ...], jobs: int, *, compare: bool = False
+) -> list[SuiteRow]:
     """Run the documents of a suite (those of `only`, if any) in `jobs` processes, none with 0, and return a
-    row for each. `file` keeps the scores. Raises InvalidInput for unknown names and for a file without
+    row for each. `file` keeps the scores. With `compare`, the drills also run with
+    other parameters. Raises InvalidInput for unknown names and for a file without
     scores."""
     suite = read_suite(folder)
     names = [path.stem for path in suite]
@@ -101,13 +108,20 @@ def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: i
             hint = closest_match_hint(word, names)
             raise InvalidInput(f"--only {word}: no such document; must be one of {', '.join(names)}{hint}")
     kept = _read(file)
+    tried: dict[Path, tuple[TriedAlternative, ...] | None] = {}
     chosen = {path: one for path, one in suite.items() if not only or path.stem in only}
     if jobs:
-        found = run_lab_drills([lab_drill(path, one) for path, one in chosen.items()], jobs)
+        plans = [lab_drill(path, one) for path, one in chosen.items()]
+        found = run_lab_drills(plans, jobs)
+        if compare:
+            results = try_alternatives(plans, [run.lost_us for run in found], jobs)
+            tried = dict(zip(chosen, results, strict=True))
         for path, run in zip(chosen, found, strict=True):
             kept[path.stem] = KeptScore(round(time.time()), run.score)
         _write(file, kept)
-    return [_row(path, one, kept.get(path.stem)) for path, one in chosen.items()]
+    return [
+        replace(_row(path, one, kept.get(path.stem)), tried=tried.get(path)) for path, one in chosen.items()
+    ]
 
 
 def _row(path: Path, settings: LabSettings, kept: KeptScore | None) -> SuiteRow:

@@ -3,6 +3,7 @@ helped."""
 
 from collections.abc import Sequence
 
+from ops.drills.alternatives import HELPS_SHARE, tried_text
 from ops.drills.score.figures import CATEGORIES, weighted_mean
 from ops.drills.score_text import HEADINGS, category_cells, shown
 from ops.drills.suite_scores import SuiteRow, category_means, class_of
@@ -28,7 +29,14 @@ def suite_text(rows: Sequence[SuiteRow]) -> str:
     ):
         parts.append(f"{what}: {', '.join(names) or 'none'}")
     helped = _help_lines(rows)
-    return "\n".join([*parts, *(["what would have helped:", *helped] if helped else [])])
+    parts += ["what may have helped:", *helped] if helped else []
+    tried = [f"  {row.name}: {tried_text(row.tried)}" for row in rows if row.tried]
+    parts += (
+        [f"in runs with other parameters (helped: at least {HELPS_SHARE:.0%} saved):", *tried]
+        if tried
+        else []
+    )
+    return "\n".join(parts)
 
 
 def _class_table(rows: Sequence[SuiteRow]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ops.client.http_client import Client, RequestFailed
 from ops.client.remote_snapshot import fetch_snapshot
-from ops.drills.lab_run import WORK
+from ops.drills.score.chip_hours import WORK
 from ops.drills.score.trainee import Saved, is_of_trainee
 from schemas.messages.drills import DrillEnded
 from services.fabric_kinds import services_of

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
 
 from ops.cli.common.options import OutputOption
@@ -76,6 +77,12 @@ def suite(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="only this document; repeatable")
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="run each drill with other parameters, too, to see which would have saved work"
+        ),
+    ] = False,
     jobs: Jobs = 1,
     output: OutputOption = "table",
 ) -> None:
@@ -88,7 +95,9 @@ def suite(
     from ops.drills.suite_scores import suite_json, suite_scores
     from ops.drills.suite_text import suite_text
 
-    rows = suite_scores(folder or STANDARD, scores, tuple(only or ()), jobs if run else 0)
+    if compare and not run:
+        raise click.UsageError("--compare: cannot be combined with --no-run")
+    rows = suite_scores(folder or STANDARD, scores, tuple(only or ()), jobs if run else 0, compare=compare)
     show(suite_json(rows), output, lambda: suite_text(rows))
 
 

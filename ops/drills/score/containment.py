@@ -1,23 +1,12 @@
 """Containment: what the faults cost beyond the parts that they hit."""
 
-from dataclasses import dataclass
-
-from ops.drills.score.advice import advice_for_probe
+from ops.drills.score.advice import SPARES, advice_for_probe, takes_cubes
+from ops.drills.score.chip_hours import RunWithout, chip_hours_figure
 from ops.drills.score.figures import FULL, Figure
 from schemas.drill_plan import Phase, PlannedProbe
 from schemas.messages.scheduler import SliceEvicted
 from services.gateway.explain.drill_record import DrillRecord
-from shared.basics.time_format import format_chip_hours, format_gap
-
-
-@dataclass(frozen=True, slots=True)
-class RunWithout:
-    """The same run of the lab without the drill, over the same time: chip-microseconds of productive work
-    with and without the drill, and the slices that were evicted without it."""
-
-    productive_us: int
-    productive_us_without: int
-    evictions_without: int
+from shared.basics.time_format import format_gap
 
 
 def containment_figures(record: DrillRecord, without: RunWithout | None) -> list[Figure]:
@@ -25,7 +14,7 @@ def containment_figures(record: DrillRecord, without: RunWithout | None) -> list
     figures = probe_figures(record, ("gate", "method"))
     figures += _limits(record)
     figures.append(_evictions(record, without))
-    figures.append(_chip_hours(without))
+    figures.append(chip_hours_figure(without))
     return figures
 
 
@@ -60,7 +49,7 @@ def _probe(record: DrillRecord, probe: PlannedProbe, phases: tuple[Phase, ...]) 
             f"violated for {format_gap(worst.violated_us)} in the {worst.phase}, allowed "
             f"{format_gap(worst.allowed_us)}" + (f" ({len(bad)} resources)" if len(bad) > 1 else ""),
             message.id,
-            advice_for_probe(probe.condition),
+            advice_for_probe(probe.condition, record),
             probe.weight,
         )
     blind = [reading for _, reading in spans if reading.verdict == "not-measured"]
@@ -102,24 +91,7 @@ def _evictions(record: DrillRecord, without: RunWithout | None) -> Figure:
     text = f"{len(found)} slices evicted" + ("" if without is None else f", {before} without the drill")
     if beyond <= allowed:
         return Figure("evictions", FULL, text, record.end_id)
-    helps = "spare cubes: --set scheduler.hot_spares=N, or a recovery policy that allows swaps and routing"
+    helps = "a recovery policy that allows routing"
+    if takes_cubes(record):
+        helps = f"{SPARES}, or a recovery policy that allows swaps and routing"
     return Figure("evictions", FULL * (allowed + 1) / (beyond + 1), text, found[-1].id, helps)
-
-
-def _chip_hours(without: RunWithout | None) -> Figure:
-    name = "chip-hours"
-    if without is None:
-        return Figure(
-            name, None, "not measured: only a run in the lab has a run without the drill to compare"
-        )
-    lost_us = without.productive_us_without - without.productive_us
-    if without.productive_us_without <= 0:
-        return Figure(name, None, "not measured: there was no productive work without the drill")
-    score = min(FULL, FULL * without.productive_us / without.productive_us_without)
-    word = "lost" if lost_us >= 0 else "gained"
-    text = (
-        f"{format_chip_hours(abs(lost_us))} chip-hours {word} of "
-        f"{format_chip_hours(without.productive_us_without)} without the drill"
-    )
-    helps = "spare cubes (--set scheduler.hot_spares=N), or shorter checkpoint intervals"
-    return Figure(name, score, text, None, helps if score < FULL - 1.0 else None)

@@ -64,7 +64,7 @@ def _figure(
         deciding = found[expected.at_least - 1]
         took_us = deciding.at_us - first_us
         score = share_of_time(took_us, expected.within_us)
-        helps = None if took_us <= expected.within_us else advice_for_message(expected.type)
+        helps = None if took_us <= expected.within_us else advice_for_message(expected.type, record)
         return Figure(name, score, f"after {format_gap(took_us)}, allowed {allowed}", deciding.id, helps)
     count = f"{len(found)} of {expected.at_least}" if expected.at_least > 1 else "none"
     return _missing(record, expected, name, count, first_us)
@@ -99,7 +99,7 @@ def _figure_of_all(
     last = max(done, key=lambda message: message.at_us)
     took_us = last.at_us - first_us
     text = f"{count}, the last after {format_gap(took_us)}, allowed {format_gap(expected.within_us)}"
-    helps = None if took_us <= expected.within_us else advice_for_message(expected.type)
+    helps = None if took_us <= expected.within_us else advice_for_message(expected.type, record)
     return Figure(name, share_of_time(took_us, expected.within_us), text, last.id, helps)
 
 
@@ -122,4 +122,4 @@ def _missing(record: DrillRecord, expected: ExpectedMessage, name: str, count: s
             f"{count} when the drill ended after {format_gap(record.end_us - first_us)}, before {allowed}"
         )
         return Figure(name, None, measured)
-    return Figure(name, 0.0, f"{count} within {allowed}", None, advice_for_message(expected.type))
+    return Figure(name, 0.0, f"{count} within {allowed}", None, advice_for_message(expected.type, record))

@@ -1,7 +1,7 @@
 """The parts of a score: figures, categories, and the score of a drill.
 
 A score is never one number only: each category has its figures, and each figure names the message that
-decided it and, below 100, what would have helped.
+decided it and, below 100, what may have helped.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Figure:
 
     `score` is 0 to 100, None if it was not measured; `measured` describes what was measured, or why it was
     not. `message` is the id of the message that decided it, None if a message is missing. `helps` is
-    what would have helped, None at 100.
+    what may have helped, None at 100.
     """
 
     name: str

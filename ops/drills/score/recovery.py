@@ -64,7 +64,9 @@ def _resource(
     last = after[-1]
     if last.verdict == "violated":
         measured = f"not back after {format_gap(last.until_us - since_us)}, in the phase {last.phase}"
-        return Figure(name, 0.0, measured, last.message, advice_for_probe(probe.condition), probe.weight)
+        return Figure(
+            name, 0.0, measured, last.message, advice_for_probe(probe.condition, record), probe.weight
+        )
     violated = [reading for reading in after if reading.verdict == "violated"]
     if not violated:
         return Figure(name, FULL, "true at the last step", last.message, weight=probe.weight)
@@ -73,7 +75,7 @@ def _resource(
         since_us, allowed_us = undo_us, max(record.plan.undo_us, allowed_us)
     took_us = violated[-1].until_us - since_us
     back = next(reading for reading in after if reading.since_us >= violated[-1].until_us)
-    helps = None if took_us <= allowed_us else advice_for_probe(probe.condition)
+    helps = None if took_us <= allowed_us else advice_for_probe(probe.condition, record)
     text = f"back after {format_gap(took_us)}, allowed {format_gap(allowed_us)}"
     text += f", in the phase {back.phase}" if back.phase != "settle" else ""
     return Figure(name, share_of_time(took_us, allowed_us), text, back.message, helps, probe.weight)

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from ops.drills.score.attribution import attribution_figures
-from ops.drills.score.containment import RunWithout, containment_figures
+from ops.drills.score.chip_hours import RunWithout
+from ops.drills.score.containment import containment_figures
 from ops.drills.score.detection import detection_figures
 from ops.drills.score.figures import CATEGORIES, CategoryScore, DrillScore
 from ops.drills.score.recovery import recovery_figures

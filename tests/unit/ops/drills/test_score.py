@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ops.drills.document import read_drill
-from ops.drills.score.containment import RunWithout
+from ops.drills.score.chip_hours import MEANINGS, WORK, RunWithout
 from ops.drills.score.figures import Category, DrillScore, Figure
 from ops.drills.score.score import score_drill
 from ops.drills.score_text import score_json
@@ -47,9 +47,11 @@ from schemas.messages.operator import ClearFault, InjectFault
 from schemas.messages.repairs import RepairOpened
 from schemas.messages.scheduler import SliceEvicted
 from services.gateway.explain.drill_record import read_record
+from services.scheduler.state import CHIP_USES
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
 from shared.models.fabric_plants import plant_of
+from shared.models.jobs.goodput_categories import CATEGORIES
 
 POD, DRILL, HOST = "pod-0", "pod-0/drill-1", "pod-0/cube-3/host-5"
 PLANTS = {POD: plant_of("superpod", PodConfig())}
@@ -316,6 +318,34 @@ def test_chip_hours_are_those_of_the_run_without_the_drill() -> None:
     assert gained.score == 100.0
 
 
+def test_what_would_have_saved_chip_hours_follows_from_where_they_went() -> None:
+    log, order = begun()
+    fault(log, order)
+    ended(log)
+
+    def helps(more_us: dict[str, int]) -> str:
+        lost = RunWithout(2 * US_PER_HOUR, 4 * US_PER_HOUR, 0, more_us)
+        return str(figure(scored(log, lost), "containment", "chip-hours").helps)
+
+    dark = helps({"lost": 3 * US_PER_HOUR // 2, "startup": US_PER_HOUR, "idle_unwanted": -US_PER_HOUR // 2})
+    assert dark == (
+        "1.5 in steps since the last checkpoint (shorter checkpoint intervals: --set "
+        "workload.checkpoint_every_s=N), 1.0 in start-up of slices (a shorter start-up: --set "
+        "workload.startup_s=N)"
+    )
+    assert helps({"unhealthy": 2 * US_PER_HOUR, "lost": 7}).startswith(
+        "2.0 in unhealthy cubes (faster repairs"
+    )
+    assert helps({"idle_unwanted": 2 * US_PER_HOUR}) == (
+        "2.0 in idle cubes that no slice wants (no parameter reduces it)"
+    )
+    assert helps({}) == "no category of the accounting took much of it"
+
+
+def test_every_category_of_the_accounting_has_a_meaning() -> None:
+    assert {*MEANINGS, *WORK} == {*CATEGORIES, *CHIP_USES} - {"allocated"}
+
+
 def test_a_limit_that_stops_the_drill_costs_containment() -> None:
     log, order = begun()
     fault(log, order)
@@ -467,7 +497,7 @@ def test_a_suite_shows_classes_and_what_never_ran_or_is_stale(tmp_path: Path) ->
     report = suite_json(rows)
     assert (report["never_run"], report["stale"]) == (["new"], ["changed"])
     text = suite_text(rows)
-    assert "never run: new\nstale: changed\nwhat would have helped:\n" in text
+    assert "never run: new\nstale: changed\nwhat may have helped:\n" in text
     (total,) = [line.split() for line in text.splitlines() if line.startswith("all ")]
     assert total[:3] == ["all", "3", "58"]
     assert "attribution, precision (0 of 1 repairs" in text
