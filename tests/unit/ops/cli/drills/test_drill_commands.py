@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import lightwave
+from ops.sites.yaml_reader import parse_yaml
 from tests.support.fake_twin import environment
 from tests.support.forked import run_forked
 from tests.support.gateway_twin import QUIET, DrivenTwin
@@ -18,6 +19,7 @@ from tests.unit.services.gateway.test_drills import MINUTE_US, plan, start
 
 pytestmark = pytest.mark.integration
 DEVIATED, USAGE, NOT_FOUND = 1, 2, 3
+ACCEPTED = 202
 CALM = {
     "steps": [{"name": "pause", "what": "wait", "for_us": MINUTE_US}],
     "gate_us": MINUTE_US,
@@ -189,3 +191,25 @@ def test_mistakes(twin: PacedTwin, tmp_path: Path) -> None:
             assert done.returncode == code, (words, done.stderr)
             assert sentence in done.stderr
             assert done.stderr.count("\n") == 1
+
+
+def test_an_incident_of_the_twin_becomes_a_drill(twin: PacedTwin, tmp_path: Path) -> None:
+    client = twin.client()
+    for body in (
+        {"kind": "host", "target": "pod-0/cube-1/host-3", "duration_s": 1800},
+        {"kind": "ocs", "target": "pod-0/ocs-5", "duration_s": 1200},
+    ):
+        assert client.post("/v1/faults", json=body).status_code == ACCEPTED
+    twin.advance(1.0)
+    out = tmp_path / "incident.yaml"
+    with served(twin) as url:
+        here = environment(url)
+        made = run_forked(["drill", "from", "pod-0@0s", "--out", str(out)], here)
+        assert made.returncode == 0, made.stderr
+        assert run_forked(["drill", "validate", str(out)], here).returncode == 0
+    (extension,) = parse_yaml(out.read_text())[0]["extensions"]  # type: ignore[index]  # a document
+    expected = {(one["of"], one["type"]) for one in extension["expects"]}
+    assert expected >= {
+        *(("pod-0/cube-1/host-3", name) for name in ("HostDown", "RepairRequested", "RepairOpened")),
+        *(("pod-0/ocs-5", name) for name in ("OcsDown", "RepairOpened")),
+    }
