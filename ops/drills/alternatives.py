@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ops.drills.lab_run import LabDrill
 from ops.drills.lab_runs import run_lab_drills
+from ops.drills.score.chip_hours import RunWithout
 from schemas.config.fabric_configs import AnyConfig
 from schemas.config.parameter import ParameterSetting, ParameterValue
 from schemas.config.pods import AnyPodConfig
@@ -57,11 +58,13 @@ ALTERNATIVES: Mapping[str, Settings] = {
 
 @dataclass(frozen=True, slots=True)
 class TriedAlternative:
-    """The chip-microseconds that a drill cost with an alternative, and with the settings of the suite."""
+    """The chip-microseconds that a drill cost with an alternative, and with the settings of the suite.
+    Without the drill, the alternative itself costs `price_us` of work in the same time."""
 
     name: str
     lost_us: int
     lost_us_before: int
+    price_us: int = 0
 
     @property
     def has_helped(self) -> bool:
@@ -70,27 +73,41 @@ class TriedAlternative:
 
     def json(self) -> JsonObject:
         """The result as JSON, in chip-microseconds."""
-        return {"name": self.name, "lost_us": self.lost_us, "helped": self.has_helped}
+        return {
+            "name": self.name,
+            "lost_us": self.lost_us,
+            "price_us": self.price_us,
+            "helped": self.has_helped,
+        }
+
+    @property
+    def text(self) -> str:
+        """Its name with its chip-hours."""
+        price = ""
+        if self.price_us >= HELPS_SHARE * self.lost_us_before:
+            price = f", and {format_chip_hours(self.price_us)} fewer without the drill"
+        return f"{self.name} ({format_chip_hours(self.lost_us)}{price})"
 
 
 def try_alternatives(
-    plans: Sequence[LabDrill], losses_us: Sequence[int | None], jobs: int
+    plans: Sequence[LabDrill], measured: Sequence[RunWithout | None], jobs: int
 ) -> list[tuple[TriedAlternative, ...] | None]:
     """For each drill, what it costs with each alternative; None if its cost was not measured or is nothing.
-    `losses_us` are the costs with the settings as they are."""
+    `measured` are the runs with the settings as they are."""
     wanted = [
         (place, name, other)
-        for place, (plan, lost_us) in enumerate(zip(plans, losses_us, strict=True))
-        if lost_us is not None and lost_us > 0
+        for place, (plan, without) in enumerate(zip(plans, measured, strict=True))
+        if without is not None and without.lost_us > 0
         for name, settings in ALTERNATIVES.items()
         if (other := _with_settings(plan, settings)) is not None
     ]
     scores = run_lab_drills([other for _, _, other in wanted], jobs) if wanted else []
     found: list[list[TriedAlternative]] = [[] for _ in plans]
     for (place, name, _), score in zip(wanted, scores, strict=True):
-        before_us = losses_us[place]
-        if score.lost_us is not None and before_us is not None:
-            found[place].append(TriedAlternative(name, score.lost_us, before_us))
+        before, after = measured[place], score.without
+        if before is not None and after is not None:
+            price_us = round((before.work_share - after.work_share) * after.total_us)
+            found[place].append(TriedAlternative(name, after.lost_us, before.lost_us, price_us))
     return [tuple(tried) or None for tried in found]
 
 
@@ -122,5 +139,5 @@ def tried_text(tried: Sequence[TriedAlternative]) -> str:
     others = ", ".join(one.name for one in tried if not one.has_helped)
     if not helped:
         return f"{before} chip-hours lost; none of those tried would have helped: {others}"
-    best = ", ".join(f"{one.name} ({format_chip_hours(one.lost_us)})" for one in helped)
+    best = ", ".join(one.text for one in helped)
     return f"{before} chip-hours lost; less with {best}" + (f"; not with {others}" if others else "")

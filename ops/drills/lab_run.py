@@ -106,7 +106,8 @@ def _run_without(plan: LabDrill, record: DrillRecord, with_us: Mapping[str, int]
     without_us = _more_us(_chip_us(run), before)
     evictions = [m for m in watch.messages if isinstance(m.body, SliceEvicted) and m.at_us >= first_us]
     more_us = {name: us for name, us in _more_us(with_us, without_us).items() if name not in WORK}
-    return RunWithout(_work_us(with_us), _work_us(without_us), len(evictions), more_us)
+    total_us = sum(without_us.values())
+    return RunWithout(_work_us(with_us), _work_us(without_us), len(evictions), more_us, total_us)
 
 
 def _chip_us(run: SiteRun) -> dict[str, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from joblib import Parallel, delayed
 
 from ops.drills.lab_run import LabDrill, run_lab_drill
+from ops.drills.score.chip_hours import RunWithout
 from ops.drills.score.figures import CATEGORIES, Category, DrillScore
 from shared.models.statistics.means import Interval, mean_interval, wilson_share
 from shared.runtimes.process_pool import worker_death_reported
@@ -15,14 +16,14 @@ LEAST_FOR_INTERVAL = 2
 
 @dataclass(frozen=True, slots=True)
 class LabScore:
-    """The score of one run, the digest of its log, and the number of its messages. `lost_us` is the work that
-    the drill cost in chip-microseconds; None if it was not measured."""
+    """The score of one run, the digest of its log, and the number of its messages. `without`
+    compares it with the run without the drill; None if there was none."""
 
     score: DrillScore
     seed: int
     messages: int
     log_sha256: str
-    lost_us: int | None = None
+    without: RunWithout | None = None
 
 
 def run_lab_drills(
@@ -52,8 +53,7 @@ def _scores(plans: Sequence[LabDrill], jobs: int) -> Iterable[LabScore]:
 
 def _run(plan: LabDrill) -> LabScore:
     found = run_lab_drill(plan)
-    lost_us = None if found.without is None else found.without.lost_us
-    return LabScore(found.score, plan.seed, found.messages, found.log_sha256, lost_us)
+    return LabScore(found.score, plan.seed, found.messages, found.log_sha256, found.without)
 
 
 def intervals(scores: Sequence[DrillScore]) -> dict[Category, Interval | None]:

@@ -114,7 +114,7 @@ def suite_scores(
         plans = [lab_drill(path, one) for path, one in chosen.items()]
         found = run_lab_drills(plans, jobs)
         if compare:
-            results = try_alternatives(plans, [run.lost_us for run in found], jobs)
+            results = try_alternatives(plans, [run.without for run in found], jobs)
             tried = dict(zip(chosen, results, strict=True))
         for path, run in zip(chosen, found, strict=True):
             kept[path.stem] = KeptScore(round(time.time()), run.score)

@@ -37,12 +37,19 @@ SHARE_MIN, SHOWN_MAX = 0.1, 3
 class RunWithout:
     """The same run of the lab without the drill, over the same time: chip-microseconds of productive work
     with and without the drill, and the slices that were evicted without it. `more_us` has the
-    chip-microseconds by which the other categories are larger with the drill; negative ones are smaller."""
+    chip-microseconds by which the other categories are larger with the drill; negative ones are smaller.
+    `total_us` is the time of all chips without the drill."""
 
     productive_us: int
     productive_us_without: int
     evictions_without: int
     more_us: Mapping[str, int] = field(default_factory=dict)
+    total_us: int = 0
+
+    @property
+    def work_share(self) -> float:
+        """The share of the chip-time that was productive work without the drill."""
+        return self.productive_us_without / self.total_us if self.total_us else 0.0
 
     @property
     def lost_us(self) -> int:

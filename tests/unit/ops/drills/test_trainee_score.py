@@ -15,6 +15,7 @@ from schemas.drill_plan import TraineeGame
 from schemas.messages.drills import AlertsAcknowledged, CulpritNamed, HintGiven
 from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, RestartOcs, TestLink, UndrainCube
 from services.gateway.explain.drill_journal import drill_journal
+from shared.basics.json_types import JsonObject
 from tests.support.drill_log import DRILL, MINUTE_US, LogWriter, closed_gate, deviated_drill
 
 BEGAN = 70
@@ -238,7 +239,7 @@ def test_the_brief_shows_what_was_done() -> None:
 
 def test_a_debrief_survives_json() -> None:
     debrief = game(*PLAYED)
-    answer = {
+    answer: JsonObject = {
         "desk": debrief.desk.model_dump(mode="json"),
         "drill": debrief.drill.model_dump(mode="json"),
         "site": "pod-0",
