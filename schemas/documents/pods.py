@@ -48,14 +48,14 @@ class EndModule(Model):
 
 class ParameterRow(Model):
     """A parameter whose value differs from the one at commissioning, since `changed_us`. `changed_by` is the
-    id of the request. If a drill has changed it, `drill` is its name, and the value before is back at
-    `expires_us` at the latest."""
+    id of the request, null for callers who may not see it. If a drill has changed it, `drill` is its name,
+    and the value before is back at `expires_us` at the latest."""
 
     name: ParameterName
     value: ParameterValue
     commissioned: ParameterValue
     changed_us: int
-    changed_by: str
+    changed_by: str | None
     drill: str | None = Field(default=None, exclude_if=is_none)
     expires_us: int | None = Field(default=None, exclude_if=is_none)
 

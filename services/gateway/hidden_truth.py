@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
+from schemas.documents.pods import ParametersDocument
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
 from schemas.registry import TYPES
@@ -83,12 +84,31 @@ class _HidingDocuments:
         if kind in TRUTH_DOCUMENTS:
             return {}
         found = self._documents.all(fabric, kind)
+        if kind == "parameters":
+            return {name: _without_drills(text) for name, text in found.items()}
         return _without_summaries(fabric, found) if kind == "summaries" else found
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
         if HIDES_TRUTH.get() and (kind in TRUTH_DOCUMENTS or _is_truth_summary(fabric, kind, name)):
             return None
-        return self._documents.one(fabric, kind, name)
+        found = self._documents.one(fabric, kind, name)
+        return _without_drills(found) if found is not None and self._hides_parts(kind) else found
+
+    @staticmethod
+    def _hides_parts(kind: str) -> bool:
+        return HIDES_TRUTH.get() and kind == "parameters"
+
+
+def _without_drills(text: bytes) -> bytes:
+    """The changed parameters without the drills that changed them, and when these end."""
+    document = ParametersDocument.model_validate_json(text)
+    rows = tuple(
+        row.model_copy(update={"changed_by": None, "drill": None, "expires_us": None})
+        if row.changed_by is not None and _knows_truth(row.changed_by)
+        else row
+        for row in document.changed
+    )
+    return document.model_copy(update={"changed": rows}).model_dump_json().encode()
 
 
 def _without_summaries(fabric: str, found: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ from tests.support.gateway_twin import Client, DrivenTwin, check_sentence, pod_a
 MINUTE_US = 60 * US_PER_S
 SECRETS = (
     *("secret", "/fault-", "FaultBegan", "FaultEnded", "InjectFault", "RunDrill", "DrillPhaseBegun"),
-    *("failures@", "DrillOrder"),
+    *("DrillOrder", "expires_us", '"changed_by":"drills@', '"cause":"failures@', '"cause":"drills@'),
 )
 """What no answer contains: the title, step and probe of the drill, names of faults, and messages of the
 services that know them."""
@@ -43,6 +43,12 @@ def plan() -> dict[str, Any]:
         {"name": name, "what": "request", "verb": "inject", "fabric": "pod-0", "template": text}
         for name, text in (("secret-step", inject), ("secret-outage", down))
     ]
+    technicians = '{"settings": [{"name": "repairs.technicians", "value": 3}]}'
+    for name, verb, text in (
+        ("secret-parameter", "set", technicians),
+        ("secret-drain", "drain", '{"cube": "pod-0/cube-0"}'),
+    ):
+        steps.append({"name": name, "what": "request", "verb": verb, "fabric": "pod-0", "template": text})
     return {
         "title": "A secret",
         "document_sha256": "a" * 64,
