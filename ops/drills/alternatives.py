@@ -20,7 +20,7 @@ from shared.basics.time_format import format_chip_hours
 SPARES, FASTER = 4, 4
 """Spare cubes that are added; repairs and checkpoint intervals are this many times shorter."""
 HELPS_SHARE = 0.05
-"""An alternative has helped if it saves at least this share of the lost chip-hours."""
+"""An alternative has helped if it saves at least this share of the lost chip-hours, less its own price."""
 Settings = Mapping[str, Callable[[AnyPodConfig], ParameterValue]]
 """Parameter → its value in a pod with this configuration."""
 
@@ -68,8 +68,9 @@ class TriedAlternative:
 
     @property
     def has_helped(self) -> bool:
-        """Whether it saved enough to matter."""
-        return self.lost_us_before - self.lost_us >= max(1, HELPS_SHARE * self.lost_us_before)
+        """Whether it saved enough, also after its own price: a pod that does less work has less to lose."""
+        saved_us = self.lost_us_before - self.lost_us - max(0, self.price_us)
+        return saved_us >= max(1, HELPS_SHARE * self.lost_us_before)
 
     def json(self) -> JsonObject:
         """The result as JSON, in chip-microseconds."""

@@ -32,7 +32,10 @@ def suite_text(rows: Sequence[SuiteRow]) -> str:
     parts += ["what may have helped:", *helped] if helped else []
     tried = [f"  {row.name}: {tried_text(row.tried)}" for row in rows if row.tried]
     parts += (
-        [f"in runs with other parameters (helped: at least {HELPS_SHARE:.0%} saved):", *tried]
+        [
+            f"in runs with other parameters and the same seed (helped: at least {HELPS_SHARE:.0%} saved):",
+            *tried,
+        ]
         if tried
         else []
     )

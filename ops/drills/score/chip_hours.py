@@ -21,11 +21,14 @@ MEANINGS: Mapping[str, tuple[str, str | None]] = {
         "shorter checkpoint intervals: --set workload.checkpoint_every_s=N",
     ),
     "degraded": ("steps over slower links", "faster repairs of what the drill broke: repairs.*_repair_h"),
-    "recovering": ("recovery of slices", "spare cubes, if slices wait for one: --set scheduler.hot_spares=N"),
+    "recovering": (
+        "recovery of slices",
+        "shorter decisions and preflights: scheduler.decision_s, scheduler.preflight_s",
+    ),
     "unhealthy": ("unhealthy cubes", "faster repairs: repairs.host_repair_h, repairs.technicians"),
     "drained": ("drained cubes", "shorter drains, or fewer at once"),
     "held_back": ("cubes kept as spares", "fewer spares: scheduler.hot_spares, scheduler.hold_back_cubes"),
-    "idle_wanted": ("idle cubes while slices wait", "smaller slices, or more free cubes"),
+    "idle_wanted": ("idle cubes while slices wait", "`lightwave get slices -o wide` shows why they wait"),
     "idle_unwanted": ("idle cubes that no slice wants", None),
 }
 """Category of chip-time → (its meaning, what reduces it; None if nothing does)."""

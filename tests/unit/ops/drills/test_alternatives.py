@@ -80,14 +80,22 @@ def test_drills_that_cost_nothing_are_not_run_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_only_what_saves_enough_has_helped(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_runs(monkeypatch, [cost(100), cost(96), cost(40, 950), None, cost(95, 997)])
+    fake_runs(monkeypatch, [cost(100), cost(96), cost(40, 950), None, cost(95)])
     (tried,) = try_alternatives([lab_drill()], [cost(100)], 1)
     assert tried is not None
     assert [one.has_helped for one in tried] == [False, False, True, True]
+    assert [one.price_us for one in tried] == [0, 0, 50 * US_PER_HOUR, 0]
     assert tried_text(tried) == (
         "100.0 chip-hours lost; less with checkpoints 4 times as often (40.0, and 50.0 fewer without the "
         "drill), host repairs 4 times as fast (95.0); not with 4 more spare cubes, twice the technicians"
     )
+
+
+def test_a_pod_that_does_less_work_has_less_to_lose() -> None:
+    lost, before, price = 30 * US_PER_HOUR, 100 * US_PER_HOUR, 66 * US_PER_HOUR
+    assert not TriedAlternative("spares", lost, before, price).has_helped
+    assert TriedAlternative("spares", lost, before, price - US_PER_HOUR).has_helped
+    assert TriedAlternative("repairs", lost, before, -price).has_helped
 
 
 def test_that_nothing_would_have_helped_is_a_result() -> None:
