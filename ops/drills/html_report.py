@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ops.drills.report_tables import ReportTable, report_facts, report_tables, verdict_sentence
 from ops.report.html_shell import html_page, legend, paragraph, table, table_row
+from ops.report.safe_text import without_control
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def html_report(record: "DrillJournal") -> str:
             legend((colour, verdict) for verdict, colour in COLOURS.items()),
         ]
     sections += [_section(found) for found in report_tables(record)]
-    return html_page(f"{record.drill}: {record.title}", sections)
+    return without_control(html_page(f"{record.drill}: {record.title}", sections))
 
 
 def _facts(record: "DrillJournal") -> str:

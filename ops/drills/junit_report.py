@@ -4,26 +4,23 @@ The form is that of the XML schema of Jenkins' xUnit plugin (`testsuites`, `test
 `error`, `skipped`), which continuous-integration servers read.
 """
 
-import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from ops.drills.report_tables import probe_name, values_text, verdict_sentence
+from ops.report.safe_text import without_control
 from shared.basics.time_format import format_gap
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from schemas.api.drill_journal import DrillJournal, PhaseSpan, ProbeRecord, StepRecord
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot contain."""
-
 
 def junit_report(record: "DrillJournal") -> str:
     """The whole file. A deviation is a failure. A step that was refused or failed is an error: the drill
     could not be run. So is a drill that was stopped or cancelled. What was not measured or not done is
     skipped, also the rest of a drill that is running."""
-    suite = ET.Element("testsuite", name=_xml(f"{record.drill} {record.title}"))
+    suite = ET.Element("testsuite", name=without_control(f"{record.drill} {record.title}"))
     properties = ET.SubElement(suite, "properties")
     facts = {
         "document_sha256": record.document_sha256,
@@ -33,7 +30,7 @@ def junit_report(record: "DrillJournal") -> str:
         "result": verdict_sentence(record),
     }
     for name, value in facts.items():
-        ET.SubElement(properties, "property", name=name, value=_xml(str(value)))
+        ET.SubElement(properties, "property", name=name, value=without_control(str(value)))
     spans = {span.phase: span for span in record.phases}
     for probe in record.probes:
         _probe_case(suite, record, probe, spans[probe.phase])
@@ -42,7 +39,7 @@ def junit_report(record: "DrillJournal") -> str:
     if record.status != "completed" and suite.find(".//error") is None and suite.find(".//failure") is None:
         case = _case(suite, record, "run", 0)
         word = "skipped" if record.status is None else "error"
-        ET.SubElement(case, word, message=_xml(verdict_sentence(record)))
+        ET.SubElement(case, word, message=without_control(verdict_sentence(record)))
     counts = {
         "tests": len(suite.findall("testcase")),
         **{f"{word}s": len(suite.findall(f"testcase/{word}")) for word in ("failure", "error")},
@@ -74,7 +71,7 @@ def _probe_case(suite: ET.Element, record: "DrillJournal", probe: "ProbeRecord",
             message = "violated at the gate: the drill did not begin"
         failure = ET.SubElement(case, "failure", message=message)
         changes = [f"{row.at_us} us {row.verdict} {values_text(row.compared)}" for row in probe.changes]
-        failure.text = _xml("\n".join(changes))
+        failure.text = without_control("\n".join(changes))
     elif probe.verdict == "not-measured":
         ET.SubElement(case, "skipped", message="not measured")
 
@@ -84,20 +81,20 @@ def _step_case(suite: ET.Element, record: "DrillJournal", step: "StepRecord") ->
     name = f"step: {step.step}" if step.repeat == 1 else f"step: {step.step} #{step.repeat}"
     case = _case(suite, record, name, lasted_us)
     if step.outcome in ("refused", "failed"):
-        ET.SubElement(case, "error", message=_xml(step.reason or step.outcome))
+        ET.SubElement(case, "error", message=without_control(step.reason or step.outcome))
     elif step.outcome != "done":
         ET.SubElement(case, "skipped", message=step.outcome or "not done")
 
 
 def _case(suite: ET.Element, record: "DrillJournal", name: str, lasted_us: int) -> ET.Element:
-    attributes = {"classname": _xml(record.drill), "name": _xml(name), "time": _seconds(lasted_us)}
+    attributes = {
+        "classname": without_control(record.drill),
+        "name": without_control(name),
+        "time": _seconds(lasted_us),
+    }
     return ET.SubElement(suite, "testcase", attributes)
 
 
 def _seconds(us: int) -> str:
     """Simulated seconds."""
     return f"{us / US_PER_S:.3f}"
-
-
-def _xml(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

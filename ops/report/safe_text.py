@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 QUOTED_MAX = 60
 """Maximum number of characters of a value that an error repeats."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]{1,40}")
 
 
@@ -47,6 +48,12 @@ def escape_control(text: str, escaped: Callable[[str], str] = _python_escape) ->
         line if line.isprintable() else "".join(_shown(character, escaped) for character in line)
         for line in text.split("\n")
     )
+
+
+def without_control(text: str) -> str:
+    """Return the text with the characters that XML and HTML cannot contain replaced: control characters
+    except tabs and line ends. A terminal that shows the file would obey them."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:

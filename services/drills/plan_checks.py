@@ -8,9 +8,10 @@ from services.drills.requests import REQUEST_VERBS, template_problem
 ORDERS_MAX = 5_000
 """Maximum number of orders of one drill, with all repeats: they may all be due at once, and a site stops at a
 cascade of 100,000 messages."""
-READ_MAX = 200_000
+READ_MAX = 50_000
 """Maximum number of characters of all conditions of one drill, each as often as it is measured: ten drills
-may read at the same Tick, and Kafka takes records of at most 8 MB."""
+may read at the same Tick, a reading takes about 1 s of CPU time per 200,000 characters, and Kafka takes
+records of at most 8 MB."""
 
 
 def plan_problem(plan: DrillPlan) -> str | None:

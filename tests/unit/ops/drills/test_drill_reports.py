@@ -85,13 +85,14 @@ class Page(HTMLParser):
 
 
 def test_html_is_self_contained_and_has_no_script() -> None:
-    record = record_of(deviated_drill()).model_copy(update={"title": "<script>alert(1)</script>"})
+    record = record_of(deviated_drill()).model_copy(update={"title": "<script>alert(1)</script>\x1b[31m"})
     text = html_report(record)
     page = Page()
     page.feed(text)
     assert "script" not in page.tags
     assert page.links == []
     assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
     assert text.count('<tr class="no">') == 1
     assert page.tags.count("svg") == 1
 

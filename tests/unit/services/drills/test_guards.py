@@ -220,7 +220,7 @@ LONG = PlannedProbe(name="long", condition="count(ocs) == 0" + " " * 500, each="
             {"probes": (LONG,)},
             (
                 "the conditions of all probes and waits, one for each resource, have 257,500 characters; "
-                "must have at most 200,000"
+                "must have at most 50,000"
             ),
         ),
     ],
@@ -242,7 +242,7 @@ def test_a_drill_that_would_flood_its_site_does_not_begin(
     else:
         assert [m.body.reason for m in log if m.type == "DrillRefused"] == [reason]
     assert not [m for m in log if m.type == "DrillOrder"]
-    assert (ORDERS_MAX, READ_MAX) == (5_000, 200_000)
+    assert (ORDERS_MAX, READ_MAX) == (5_000, 50_000)
 
 
 def drawn_from(names: tuple[str, ...] | None) -> PlannedTarget:
