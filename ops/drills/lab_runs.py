@@ -67,9 +67,10 @@ def intervals(scores: Sequence[DrillScore]) -> dict[Category, Interval | None]:
 
 
 def shares(scores: Sequence[DrillScore]) -> dict[str, Interval]:
-    """The shares of runs that completed, and that deviated, with their 95 % intervals (Wilson's score)."""
-    runs = len(scores)
-    return {
-        "completed": wilson_share(sum(one.status == "completed" for one in scores), runs),
-        "deviated": wilson_share(sum(one.deviated for one in scores), runs),
-    }
+    """The shares of runs that completed and, among those with a score, that deviated, with their 95 %
+    intervals (Wilson's score). A drill that did not run says nothing about the system."""
+    found = {"completed": wilson_share(sum(one.status == "completed" for one in scores), len(scores))}
+    ran = [one for one in scores if one.no_score is None]
+    if ran:
+        found["deviated"] = wilson_share(sum(one.deviated for one in ran), len(ran))
+    return found

@@ -94,7 +94,7 @@ def runs_text(runs: Sequence[LabScore]) -> str:
             f"{category}: {text}{'' if one is None or one.runs == len(runs) else f' ({one.runs} runs)'}"
         )
     for name, share in shares([run.score for run in runs]).items():
-        lines.append(f"{name}: {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of {len(runs)} runs")
+        lines.append(f"{name}: {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of {share.runs} runs")
     return "\n".join(lines)
 
 

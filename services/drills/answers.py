@@ -65,9 +65,11 @@ def on_slice_refused(state: DrillsState, body: SliceRefused, message: Envelope) 
     """The scheduler refuses a slice after the workload has requested it."""
     on_refused(state, body, message)
     for number in _with_effect(state, "slice", body.slice):
+        steps = {one.step for one in state.running[number].effects if one.name == body.slice}
         _end(state, number, "slice", body.slice)
         for key, order in state.orders.items():
-            if order.drill == number and order.order.request_type == "RequestSlice":
+            is_own = order.drill == number and order.step in steps
+            if is_own and order.order.request_type == "RequestSlice":
                 state.orders[key] = replace(order, refusal=body.reason)
     return []
 

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -66,6 +67,14 @@ def test_the_interval_of_a_share_is_wilsons(bad: int, runs: int) -> None:
     assert (found.low == 0.0) == (bad == 0)
     assert (found.high == 1.0) == (bad == runs)
     assert shares(scores)["completed"].value == 1.0
+
+
+def test_runs_that_did_not_run_have_not_deviated() -> None:
+    closed = replace(score(None, status="cancelled", deviated=True), no_score="cancelled: gate")
+    found = shares([closed, score(80.0), score(90.0, deviated=True)])
+    assert (found["deviated"].value, found["deviated"].runs) == (0.5, 2)
+    assert found["completed"].runs == 3
+    assert list(shares([closed])) == ["completed"]
 
 
 def plans(seeds: range) -> list[LabDrill]:

@@ -19,8 +19,11 @@ from schemas.drill_plan import (
 from schemas.messages.drill_requests import RunDrill, StopAllDrills
 from schemas.messages.drills import DrillDeviated, DrillPhaseBegun
 from schemas.messages.operator import DrainCube
+from schemas.messages.scheduler import SliceRefused
+from schemas.messages.workload import SliceRequested
 from schemas.site_readings import SiteQuery, SiteReading
 from services.cubes.state import CubesState
+from services.drills.answers import on_slice_refused
 from services.drills.plan_checks import ORDERS_MAX, READ_MAX
 from services.gateway.explain.drill_record import read_record
 from shared.engine.site import Site
@@ -247,3 +250,19 @@ def test_a_drill_that_would_flood_its_site_does_not_begin(
 
 def drawn_from(names: tuple[str, ...] | None) -> PlannedTarget:
     return OCS.model_copy(update={"choose": "all", "names": names})
+
+
+def test_a_refused_slice_is_of_its_own_step_alone() -> None:
+    def ask(name: str) -> PlannedStep:
+        template = '{"shape": [4, 4, 4]}'
+        fields = {"name": name, "what": "request", "verb": "request", "fabric": "pod-0"}
+        return PlannedStep.model_validate({**fields, "template": template, "background": True})
+
+    rig = DrillRig()
+    made = plan(ask("first"), ask("second"), wait(5), probes=(), allowances=())
+    rig.run(3 * MINUTE + 1, (MINUTE, RunDrill(plan=made)))
+    state = rig.state()
+    (refused,) = [one.name for one in state.running[0].effects if one.step == "second"]
+    message = next(m for m in rig.log if isinstance(m.body, SliceRequested) and m.body.slice == refused)
+    on_slice_refused(state, SliceRefused(slice=refused, reason="quota"), message)
+    assert {one.step: one.refusal for one in state.orders.values()} == {"first": None, "second": "quota"}
