@@ -30,7 +30,7 @@ from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.live_clock import LiveClock
 from shared.runtimes.live.live_status import DelayMonitor, historian_findings, standstill_reasons
 from shared.runtimes.live.process.health import EXIT_RESTART, MetricSample, ProcessHeartbeat, ProcessReport
-from shared.runtimes.live.process.process_orders import supervised_processes
+from shared.runtimes.live.process.process_orders import end_orders, supervised_processes
 from shared.runtimes.live.process.process_registry import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.startup import join_twin
 from shared.runtimes.live.process.version_guard import VersionGuard
@@ -123,6 +123,7 @@ def _ports(
         health=lambda: _health(store, mirror, surroundings, delays),
         notes=lambda: _notes(store),
         supervised=lambda: supervised_processes(store),
+        end_process_orders=lambda drill: end_orders(store, drill),
         unready=lambda: _unready(store, mirror, twin),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),

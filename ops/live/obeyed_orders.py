@@ -5,15 +5,18 @@ import logging
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Self
 
 from ops.live.supervisor import SupervisedProcess
 from shared.basics.errors import LightwaveError
-from shared.runtimes.live.process.process_orders import ProcessOrder, beat, take_orders
+from shared.runtimes.live.process.process_orders import ProcessOrder, beat, has_ended, take_orders
 from shared.storage.store.state_store import GlobalNotes
 
 POLL_S = 0.5
+LOOK_S = 0.1
+"""How often a pause looks whether it is over."""
 JOIN_S_MAX = 2.0
 """How long the end waits for the thread, which may wait for Redis."""
 
@@ -74,11 +77,30 @@ class ObeyedOrders:
         log.warning("%s: paused for %.1f s by order of drill %s", name, order.pause_s, order.drill)
         paused = _signal_tree(pid, signal.SIGSTOP)
         try:
-            self._stopping.wait(order.pause_s)
+            self._wait_paused(order)
         finally:
             for one in reversed(paused):
                 _signal(one, signal.SIGCONT)
         log.warning("%s: continues", name)
+
+    def _wait_paused(self, order: ProcessOrder) -> None:
+        """Wait until a pause is over, its drill is stopped, or this supervisor ends. Another thread looks for
+        the stop, because Redis may be what is paused."""
+        over = threading.Event()
+        threading.Thread(target=self._look_for_stop, args=(order, over), daemon=True).start()
+        until_s = time.monotonic() + order.pause_s
+        while not over.is_set() and (left_s := until_s - time.monotonic()) > 0:
+            if self._stopping.wait(min(LOOK_S, left_s)):
+                break
+        over.set()
+
+    def _look_for_stop(self, order: ProcessOrder, over: threading.Event) -> None:
+        """Set `over` when the drill of an order has been stopped."""
+        while not over.is_set():
+            with contextlib.suppress(LightwaveError):
+                if has_ended(self._notes, order):
+                    over.set()
+            over.wait(POLL_S)
 
 
 def _signal_tree(pid: int, sign: signal.Signals) -> list[int]:

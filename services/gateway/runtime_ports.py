@@ -221,3 +221,6 @@ class TwinPorts:
     """Rows of the last listings, which are used again while their documents stay the same."""
     supervised: Callable[[], Collection[str]] | None = None
     """The processes that drills can pause and kill; None if the twin has no processes of its own."""
+    end_process_orders: Callable[[str | None], None] | None = None
+    """Lets processes continue that a drill has paused, or that all drills have; None if drills can pause
+    none."""

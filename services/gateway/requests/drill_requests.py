@@ -81,11 +81,20 @@ def stop_request(twin: TwinPorts, name: str, reason: str) -> tuple[str, RequestB
     return fabric_of(twin, name), valid_body(StopDrill, {"drill": name, "reason": reason})
 
 
+async def end_process_orders(twin: TwinPorts, drill: str | None) -> None:
+    """Let the processes continue that a drill, or all drills, have paused: a site that waits for one could
+    not read the stop."""
+    if twin.end_process_orders is not None:
+        await asyncio.to_thread(twin.end_process_orders, drill)
+
+
 async def submit_safety(twin: TwinPorts, request: SafetyRequest, terms: RequestTerms) -> list[SafetyReceipt]:
     """Send one request to each site at once. Raise InvalidInput for `hold` with `release`."""
     if request.action == "release" and request.hold:
         raise InvalidInput("hold: must not be true with release")
     fabrics = first_fabrics(twin)
+    if request.action == "stop":
+        await end_process_orders(twin, None)
     sent = []
     for site, fabric in fabrics.items():
         body: RequestBody = (

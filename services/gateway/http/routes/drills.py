@@ -37,7 +37,9 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @requests.post("/{name:path}/stop", summary="Stop a drill and undo it", response_model=RequestReceipt)
     async def stop(name: str, requested: DrillStopRequest, terms: TermsParam) -> Response:
-        return await submit_request(twin, drill_requests.stop_request(twin, name, requested.reason), terms)
+        request = drill_requests.stop_request(twin, name, requested.reason)
+        await drill_requests.end_process_orders(twin, name)
+        return await submit_request(twin, request, terms)
 
     router.routes += requests.routes
     router.routes += _schedule_routes(twin, **common).routes

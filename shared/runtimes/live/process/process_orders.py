@@ -17,6 +17,8 @@ from shared.basics.units import US_PER_S
 from shared.storage.store.state_store import GlobalNotes
 
 ORDERS_NOTE, SUPERVISORS_NOTE = "process-orders", "supervisors"
+ENDED_NOTE, ALL_DRILLS = "process-orders-ended", "*"
+"""The note of when the orders of drills were ended, by the name of a drill, and the name for all of them."""
 TAKE_US_MAX = 20 * US_PER_S
 """Wall time after which an order counts as missed."""
 SEEN_US_MAX = 6 * US_PER_S
@@ -49,6 +51,7 @@ class ProcessOrder:
     drill: str
     verb: OrderVerb
     pause_s: float
+    noted_us: int
 
 
 def note_order(notes: GlobalNotes, message: Envelope) -> bool:
@@ -71,18 +74,43 @@ def note_order(notes: GlobalNotes, message: Envelope) -> bool:
 
 
 def take_orders(notes: GlobalNotes, process: str) -> list[ProcessOrder]:
-    """Take the open orders to a process, oldest first; the caller must act on each."""
+    """Take the open orders to a process, oldest first; the caller must act on each. Orders of drills that
+    were stopped since are missed."""
     now_us = notes.wall_us()
+    ended = _ended(notes)
     taken = []
     for message_id, text, row in _rows(notes):
         if row["process"] != process or row["state"] != "open":
             continue
-        is_late = now_us - row["noted_us"] > TAKE_US_MAX
+        is_late = now_us - row["noted_us"] > TAKE_US_MAX or row["noted_us"] <= _ended_us(ended, row["drill"])
         marked: _Row = {**row, "state": "missed" if is_late else "taken"}
         is_own = notes.swap_globals(ORDERS_NOTE, message_id, text, {message_id: json.dumps(marked)})
         if is_own and not is_late:
-            taken.append(ProcessOrder(message_id, row["drill"], row["verb"], row["pause_s"]))
+            taken.append(ProcessOrder(message_id, row["drill"], row["verb"], row["pause_s"], row["noted_us"]))
     return taken
+
+
+def end_orders(notes: GlobalNotes, drill: str | None = None) -> None:
+    """End the orders so far of a drill, or of all drills: supervisors take none of them any more, and let
+    paused processes continue. A stop of drills cannot do that by the log, because a site with a paused
+    process stands still."""
+    now_us = notes.wall_us()
+    old = {name: None for name, at_us in _ended(notes).items() if now_us - at_us > KEEP_US}
+    notes.set_globals(ENDED_NOTE, {**old, drill or ALL_DRILLS: str(now_us)})
+
+
+def has_ended(notes: GlobalNotes, order: ProcessOrder) -> bool:
+    """Whether the drill of an order was stopped since the order was noted."""
+    return order.noted_us <= _ended_us(_ended(notes), order.drill)
+
+
+def _ended(notes: GlobalNotes) -> dict[str, int]:
+    """Drill, or all, → wall time until which its orders have ended."""
+    return {name: int(at) for name, at in notes.read_globals(ENDED_NOTE).items() if at.isdecimal()}
+
+
+def _ended_us(ended: Mapping[str, int], drill: str) -> int:
+    return max(ended.get(drill, -1), ended.get(ALL_DRILLS, -1))
 
 
 def beat(notes: GlobalNotes, process: str) -> None:

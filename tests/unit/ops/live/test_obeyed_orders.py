@@ -8,7 +8,7 @@ import pytest
 
 from ops.live.obeyed_orders import ObeyedOrders
 from ops.live.supervisor import RestartPolicy, SupervisedProcess
-from shared.runtimes.live.process.process_orders import note_order, supervised_processes
+from shared.runtimes.live.process.process_orders import end_orders, note_order, supervised_processes
 from shared.runtimes.poll import poll_until
 from tests.support.process_orders import Notes, order
 
@@ -55,5 +55,24 @@ def test_a_supervisor_kills_and_pauses_its_process_once() -> None:
             assert time.monotonic() - began_s > 0.5
         assert supervised_processes(notes) == {"scheduler"}
         assert process.exits == [-9]
+    finally:
+        process.stop()
+
+
+@pytest.mark.parametrize("drill", ["pod-0/drill-1", None])
+def test_a_stop_of_a_drill_ends_its_pauses_at_once(drill: str | None) -> None:
+    notes, process = Notes(), sleeping()
+    process.start()
+    try:
+        assert poll_until(lambda: process.pid is not None, WAIT_S_MAX, 0.01)
+        pid = process.pid
+        assert pid is not None
+        note_order(notes, order(1, "pause-process", for_us=600_000_000))
+        with ObeyedOrders(process, notes):
+            assert poll_until(lambda: state_of(pid) == "T", WAIT_S_MAX, 0.01)
+            end_orders(notes, "pod-0/drill-2")
+            assert not poll_until(lambda: state_of(pid) == "S", 1.2, 0.05)
+            end_orders(notes, drill)
+            assert poll_until(lambda: state_of(pid) == "S", WAIT_S_MAX, 0.01)
     finally:
         process.stop()

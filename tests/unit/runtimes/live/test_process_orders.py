@@ -8,6 +8,8 @@ from shared.runtimes.live.process.process_orders import (
     PAUSE_S_MAX,
     TAKE_US_MAX,
     beat,
+    end_orders,
+    has_ended,
     note_order,
     supervised_processes,
     take_orders,
@@ -41,6 +43,25 @@ def test_a_supervisor_that_starts_later_does_not_act() -> None:
     assert take_orders(notes, "scheduler") == []
     notes.now_s -= TAKE_US_MAX / 1e6
     assert take_orders(notes, "scheduler") == []  # missed for good
+
+
+@pytest.mark.parametrize(
+    ("drill", "is_ended"), [(None, True), ("pod-0/drill-1", True), ("pod-0/drill-7", False)]
+)
+def test_orders_of_a_stopped_drill_are_missed_and_its_pauses_end(
+    drill: str | None, *, is_ended: bool
+) -> None:
+    notes = Notes()
+    note_order(notes, order(1, "pause-process", for_us=2_000_000))
+    (pause,) = take_orders(notes, "scheduler")
+    note_order(notes, order(2))
+    assert not has_ended(notes, pause)
+    end_orders(notes, drill)
+    assert has_ended(notes, pause) == is_ended
+    assert (take_orders(notes, "scheduler") == []) == is_ended
+    notes.now_s += 1
+    note_order(notes, order(3))  # of a drill that began later
+    assert [one.message_id for one in take_orders(notes, "scheduler")] == [order(3).id]
 
 
 def test_only_orders_are_noted() -> None:

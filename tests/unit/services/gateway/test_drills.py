@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -132,6 +133,18 @@ def test_the_kill_switch_holds_and_releases_all_sites(twin: DrivenTwin) -> None:
     send(client, "safety", {"action": "release", "reason": "over"})
     assert {row["hold"] for row in get(client, "safety")} == {None}
     start(client)
+
+
+def test_a_stop_ends_pauses_of_processes_before_the_log_has_it(twin: DrivenTwin) -> None:
+    """A site with a paused process stands still, so it could not read the stop."""
+    ended: list[str | None] = []
+    client = Client(create_app(replace(twin.ports, end_process_orders=ended.append), tokens=Tokens()))
+    name = start(client)
+    assert ended == []
+    send(client, f"drills/{name}/stop", {"reason": "customers call"})
+    send(client, "safety", {"action": "stop", "reason": "real incident", "hold": True})
+    send(client, "safety", {"action": "release", "reason": "over"})
+    assert ended == [name, None]
 
 
 def test_the_kill_switch_acts_within_two_seconds_while_others_read(twin: DrivenTwin) -> None:
