@@ -7,7 +7,11 @@ from schemas.messages.transceivers import ModuleReported
 from services.cubes import documents, logic, maintenance
 from services.cubes.state import CubesState, commission
 from shared.engine.drill_orders import on_drill_orders
-from shared.engine.service import Service, on
+from shared.engine.service import Migration, Service, on
+from shared.engine.state_layout import state_layout
+
+SILENCES_OF_RULES_4 = "a88f94517f42b001"
+"""The layout in which every silence has a first host; now it can have none. The stored form is the same."""
 
 SERVICE: Service[CubesState] = Service(
     name="cubes",
@@ -27,4 +31,5 @@ SERVICE: Service[CubesState] = Service(
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
+    migrations=(Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict),),
 )

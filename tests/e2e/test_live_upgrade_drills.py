@@ -32,8 +32,8 @@ def test_drills_begin_in_a_live_twin_that_was_there_before_them(tmp_path: Path, 
     before = replace(OPTIONS, program=program, only=services)
     with live_twin(tmp_path / "live", kafka, before) as twin:
         twin.wait_advance()
-        fault = {"kind": "link", "target": "pod-0/cube-0/+x/3", "comment": "before the upgrade"}
-        twin.post("/v1/faults", fault)
+        injected = twin.run("inject", "link", "pod-0/cube-0/+x/3", "--comment", "before the upgrade")
+        assert injected.returncode == 0, injected.stderr
         with twin.paused():
             twin.supervisor.stop()
         later = LiveTwin(twin.folder, kafka, twin.redis, OPTIONS)
@@ -44,7 +44,7 @@ def test_drills_begin_in_a_live_twin_that_was_there_before_them(tmp_path: Path, 
         done = later.run("live", "upgrade", "-o", "json")
         assert done.returncode == 0, done.stdout + done.stderr
         rows = [(row["site"], row["migrated"]) for row in json.loads(done.stdout)]
-        assert rows == [("pod-0", ["drills", "failures"])]
+        assert rows == [("pod-0", ["cubes", "drills", "failures"])]
         try:
             later.start_processes()
             later.wait_ready()

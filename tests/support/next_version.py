@@ -27,23 +27,13 @@ CHANGES: Changes = {
     ],
     "services/cubes/service.py": [
         (
-            "from shared.engine.service import ",
-            (
-                "from shared.engine.state_layout import state_layout\n"
-                "from shared.engine.service import Migration, "
-            ),
-        ),
-        (
-            '    name="cubes",\n',
-            f"""    name="cubes",
-    migrations=(
+            "Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict)",
+            f"""Migration(SILENCES_OF_RULES_4, {state_layout(CubesState)!r}, dict),
         Migration(
             {state_layout(CubesState)!r},
             state_layout(CubesState),
             lambda stored: {{**stored, "drains": b"0"}},
-        ),
-    ),
-""",
+        )""",
         ),
     ],
 }
@@ -57,6 +47,10 @@ WITHOUT_DRILLS: Changes = {
     "services/fabric_kinds.py": [
         ("DIAGNOSIS, DRILLS, FAILURES", "DIAGNOSIS, FAILURES", 2),
         ("DEMANDS, DRILLS, FAILURES", "DEMANDS, FAILURES"),
+    ],
+    "services/cubes/state.py": [("    first: int | None\n", "    first: int\n")],
+    "services/cubes/service.py": [
+        ("    migrations=(Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict),),\n", "")
     ],
     "services/failures/state.py": [
         (
@@ -75,7 +69,7 @@ WITHOUT_DRILLS: Changes = {
     ],
 }
 """The same for the version of rules 4: it has no service `drills`, and keeps neither who injected a fault nor
-its drill, and no leases of parameters."""
+its drill, and no leases of parameters. Every silence of hosts has a first one there."""
 
 
 def next_version(folder: Path) -> Path:

@@ -1,13 +1,24 @@
-"""A service that a version adds begins in a twin that was there before it."""
+"""A service that a version adds begins in a twin that was there before it: one of rules 4, without drills.
+
+`states_of_rules_4.json` has states that the last version without drills stored, and the layouts of all of its
+services.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
 
 from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.cubes import RepairRequested
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.operator import InjectFault
 from services.drills.service import SERVICE as DRILLS
 from services.fabric_kinds import services_of
 from services.failures.migrations import add_drill
 from services.failures.service import SERVICE as FAILURES
+from shared.basics.units import US_PER_S
 from shared.engine.code_version import current_code_version
 from shared.engine.service import AnyService
 from shared.engine.site import Site
@@ -20,7 +31,8 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from tests.support.drill_rig import MINUTE, inject, plan, wait
 
 CONFIG = SuperpodConfig(seed=7, pod=PodConfig(cubes=4), failures=FailuresConfig(enabled=False))
-OLD_LAYOUT = FAILURES.migrations[0].before
+STORED = json.loads((Path(__file__).parent / "states_of_rules_4.json").read_text())
+HOSTS_FAIL_US = 10 * MINUTE - 5 * US_PER_S
 
 
 def services_before(kind: str) -> tuple[AnyService, ...]:
@@ -28,36 +40,55 @@ def services_before(kind: str) -> tuple[AnyService, ...]:
 
 
 def left_by_rules_4() -> SiteSnapshot:
-    """The states that a version without drills left: no drill in the rows of faults."""
+    """The states that the version of rules 4 left after these requests. Those of `ocs` and `transceivers` are
+    of this version: they are large, and have not changed since."""
     lab = Lab("pod-0", {"pod-0": CONFIG}, services_before)
     requests = [
-        LabRequest(MINUTE, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-1", comment="x"), 1),
-        LabRequest(2 * MINUTE, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-2", duration_us=MINUTE), 2),
+        (MINUTE, InjectFault(kind="ocs", target="pod-0/ocs-1", comment="x")),
+        (2 * MINUTE, InjectFault(kind="ocs", target="pod-0/ocs-2", duration_us=MINUTE)),
+        (HOSTS_FAIL_US, InjectFault(kind="host", target="pod-0/cube-1/host-2")),
+        (HOSTS_FAIL_US, InjectFault(kind="host", target="pod-0/cube-1/host-5")),
     ]
-    lab.run(10 * MINUTE, requests)
+    lab.run(
+        STORED["now_us"],
+        [LabRequest(at_us, "pod-0", body, number) for number, (at_us, body) in enumerate(requests, start=1)],
+    )
     states = {(one.name, one.fabric): encode_instance(one) for one in lab.site.instances}
-    faults = states["failures", "pod-0"]
-    states["failures", "pod-0"] = {
-        name: value.replace(b',"drill":null', b"") if name.startswith(("active/", "ended/")) else value
-        for name, value in faults.items()
-    }
-    layouts = dict(current_code_version(["superpod"], services_before, "").layouts) | {"failures": OLD_LAYOUT}
+    for service, fields in STORED["states"].items():
+        states[service, "pod-0"] = {name: text.encode("latin-1") for name, text in fields.items()}
     return SiteSnapshot(
-        "pod-0", 0, "", lab.site.now_us, "1.0", {"pod-0": "superpod"}, states, rules=4, layouts=layouts
+        *("pod-0", 0, "", STORED["now_us"], "1.0", {"pod-0": "superpod"}, states),
+        rules=STORED["rules"],
+        layouts=STORED["layouts"],
     )
 
 
-def test_the_new_service_and_the_migrated_ones_are_to_be_reported() -> None:
-    stored = left_by_rules_4()
-    assert services_to_migrate(stored.layouts, services_of("superpod")) == ["drills", "failures"]
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("superpod", ["cubes", "drills", "failures"]),
+        ("static-pod", ["cubes", "drills", "failures"]),
+        ("dcn", ["drills", "failures"]),
+    ],
+)
+def test_migrations_lead_from_every_state_of_rules_4(kind: str, expected: list[str]) -> None:
+    assert services_to_migrate(STORED["layouts"], services_of(kind)) == expected
 
 
-def test_faults_of_earlier_versions_get_the_field_in_its_place() -> None:
+def test_the_migrated_states_are_those_that_this_version_stores() -> None:
     stored = left_by_rules_4()
     site = stored.migrated_site(services_of)
     migrated = add_drill(stored.states["failures", "pod-0"])
     assert migrated == encode_instance(site.instance("pod-0", "failures"))
     assert state_layout(FAILURES.state) == FAILURES.migrations[0].after
+    assert stored.states["cubes", "pod-0"] == encode_instance(site.instance("pod-0", "cubes"))
+
+
+def test_a_repair_that_rules_4_deferred_is_requested_after_the_upgrade() -> None:
+    site = left_by_rules_4().migrated_site(services_of)
+    log = [one for cascade in cascades(site, site.now_us + MINUTE) for one in cascade]
+    requested = [one.body.target for one in log if isinstance(one.body, RepairRequested)]
+    assert requested == ["pod-0/cube-1/host-5"]
 
 
 def test_a_drill_runs_in_the_upgraded_twin() -> None:
