@@ -10,9 +10,6 @@ from shared.engine.drill_orders import on_drill_orders
 from shared.engine.service import Migration, Service, on
 from shared.engine.state_layout import state_layout
 
-SILENCES_OF_RULES_4 = "a88f94517f42b001"
-"""The layout in which every silence has a first host; now it can have none. The stored form is the same."""
-
 SERVICE: Service[CubesState] = Service(
     name="cubes",
     state=CubesState,
@@ -31,5 +28,6 @@ SERVICE: Service[CubesState] = Service(
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
-    migrations=(Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict),),
+    # A silence can be without its first host since rules 5, and is stored in the same form.
+    migrations=(Migration("a88f94517f42b001", state_layout(CubesState), dict),),
 )

@@ -27,8 +27,8 @@ CHANGES: Changes = {
     ],
     "services/cubes/service.py": [
         (
-            "Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict)",
-            f"""Migration(SILENCES_OF_RULES_4, {state_layout(CubesState)!r}, dict),
+            'Migration("a88f94517f42b001", state_layout(CubesState), dict)',
+            f"""Migration("a88f94517f42b001", {state_layout(CubesState)!r}, dict),
         Migration(
             {state_layout(CubesState)!r},
             state_layout(CubesState),
@@ -50,7 +50,7 @@ WITHOUT_DRILLS: Changes = {
     ],
     "services/cubes/state.py": [("    first: int | None\n", "    first: int\n")],
     "services/cubes/service.py": [
-        ("    migrations=(Migration(SILENCES_OF_RULES_4, state_layout(CubesState), dict),),\n", "")
+        ('    migrations=(Migration("a88f94517f42b001", state_layout(CubesState), dict),),\n', "")
     ],
     "services/failures/state.py": [
         (
