@@ -35,15 +35,15 @@ install: .venv/installed ## make .venv and install the project with its pinned d
 install-test: .venv/installed-test ## the same, with all that the tests need
 	@echo "installed: $(BIN)/pytest"
 
-run: .venv/installed ## start a living superpod: make run SPEED=60 PORT=8080 ARGS="--fresh"
+run: .venv/installed ## start a living superpod: make run SPEED=60 PORT=8080
 	@exec $(BIN)/lightwave up --speed $(SPEED) --port $(PORT) $(ARGS)
 
-live: .venv/servers ## the same on Kafka, Redis and a process a service: make live PODS=1 SPEED=60 PORT=8080
+live: .venv/servers ## the same on Kafka and Redis: make live PODS=1 SPEED=60
 	@export PATH="$(CURDIR)/$(BIN):$$PATH" LIGHTWAVE_PORT="$(PORT)"
 	export PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
 	exec honcho start --procfile ops/deploy/Procfile
 
-soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=60 ARGS="--site campus.yaml"
+soak: .venv/servers ## break parts of a live twin, then audit it: make soak MINUTES=60
 	@exec $(BIN)/python -m tests.soak --minutes $(MINUTES) --report soak.json $(ARGS)
 
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka
@@ -59,19 +59,19 @@ test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow 
 
 lint: ## style: ruff's rules and formatting
 types: ## mypy, strict
-imports: ## the one-way imports between layers, and what pure modules may not import
+imports: ## the imports between layers, and those of pure modules
 unit: ## rules with plain values, and the tidiness of the tree
 integration: ## parts that start processes, drive a whole twin or run labs
-contract: ## one test class per port, run against every implementation but the live one
+contract: ## one test class per port, on all implementations but the live one
 live-test: ## the contracts and one fault, on a real Kafka and Redis
 simulation: ## the lab: determinism, invariants, a slice of the swarms
 compare: ## logs, schemas and output equal the stored files
 e2e: ## the twin as people run it: the tour, a crash, bad input
 secure: ## a twin on Kafka and Redis with TLS, logins and few rights
 browser: ## the API page renders in a real browser
-advisories: ## no advisory is about a locked package; NOT MEASURED without an advisory database
+advisories: ## no locked package has a known advisory; needs its database
 ratios: ## speed ratios, each measured in one run, reach their goals
-mutations: ## faults are planted into the code, and the gate's tests catch each of them
+mutations: ## plant faults into the code; the gate's tests catch each
 
 contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
@@ -91,13 +91,13 @@ chromium:
 
 # --- by hand -----------------------------------------------------------------------------------------------
 
-lock: .venv/installed ## write locks/ again, with the hashes of every package that constraints.txt pins
+lock: .venv/installed ## write locks/ again: the hashes of all pinned packages
 	@exec $(BIN)/python -m tools.locks
 
-pin-images: .venv/installed ## write the digests of the Docker images; needs Docker and its registry
+pin-images: .venv/installed ## write the digests of the Docker images; needs Docker
 	@exec $(BIN)/python -m tools.image_digests
 
-golden: .venv/installed-test ## write the golden files again; read the difference before committing it
+golden: .venv/installed-test ## write the golden files again; read the difference
 	@GOLDEN=write $(BIN)/pytest tests/golden
 
 format: .venv/installed-test ## put every module into shape

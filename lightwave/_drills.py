@@ -45,8 +45,8 @@ class DrillMethods(TwinConnection):
     @check_argument_types
     def wait_for_drill(self, name: str, *, timeout_s: float | None = None) -> DrillRow:
         """Wait until a drill has ended, and return its last status: `status` is "completed", "stopped",
-        "cancelled" or "failed"; `deviated` tells whether the system kept its hypothesis. RequestFailed after
-        `timeout_s` of wall time."""
+        "cancelled" or "failed"; `deviated` shows whether a probe was violated for longer than
+        allowed. RequestFailed after `timeout_s` of wall time."""
         self._refuse_past("a wait")
         full_name = self.drill(name).name
         if follow_drill(self._client, full_name, lambda _: None, timeout_s) is None:

@@ -336,7 +336,7 @@ DRILLS: "ResourceKind[DrillRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("TITLE", lambda row: row.title),
-        Column("STATUS", lambda row: row.status),
+        Column("STATUS", lambda row: row.status or "running"),
         Column("DEVIATED", lambda row: row.deviated),
         Column("PHASE", lambda row: row.phase),
         Column("STEP", lambda row: row.step, wide=True),

@@ -70,6 +70,8 @@ def _compiled(root: Field, given: Mapping[str, str]) -> Drill:
     values = read_variables(fields.get("configuration"), given)
     scope = Scope(values, {})
     found = ext.read_targets(ext.find_extension(fields, root), scope, fields.get("configuration"))
+    if "configuration" in fields:
+        found = ext.with_named_targets(found, given, fields["configuration"])
     scope.targets.update({one.name: use_of(one) for one in found.targets})
     context = DrillContext(scope, found.fabric)
     _check_descriptions(fields)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from ops.drills.calls import VIEWS, DrillContext, fabric_of, full_name, plan_name
@@ -109,6 +109,22 @@ def read_targets(source: Field, variables: Scope, configuration: Field | None) -
         plan_name(one.with_raw(name))
         found.append(_target(name, one, variables, fabric))
     return Extension(fields, fabric, tuple(found))
+
+
+def with_named_targets(found: Extension, given: Mapping[str, str], configuration: Field) -> Extension:
+    """The extension with a fixed part for each target that `given` names: `--var ocs=ocs-3` breaks that OCS
+    instead of a drawn one."""
+    fixed = {}
+    for one in found.targets:
+        if one.name in given:
+            text, default = given[one.name], str(configuration.mapping()[one.name].raw)
+            source = configuration.child(one.name, text)
+            if text.count("/") != default.count("/"):
+                raise source.refused(f"written as {default}")
+            name = text if text.startswith(f"{one.fabric}/") else f"{one.fabric}/{text}"
+            named = full_name(source.with_raw(name))
+            fixed[one.name] = one.model_copy(update={"where": (), "choose": "all", "names": (named,)})
+    return replace(found, targets=tuple(fixed.get(one.name, one) for one in found.targets))
 
 
 def _target(name: str, source: Field, scope: Scope, fabric: str) -> PlannedTarget:

@@ -3,6 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
+from ops.drills.measured_text import measured_texts
 from ops.drills.report_tables import ReportTable, report_facts, report_tables, verdict_sentence
 from ops.report.html_shell import html_page, legend, paragraph, table, table_row
 from ops.report.safe_text import without_control
@@ -99,7 +100,12 @@ def _probe_bars(record: "DrillJournal", probe: "ProbeRecord", end_us: int) -> li
             change.at_us,
             to_us,
             COLOURS[change.verdict],
-            f"{probe.phase}: {change.verdict} from {format_time(change.at_us)} {' '.join(change.compared)}",
+            " ".join(
+                [
+                    f"{probe.phase}: {change.verdict} from {format_time(change.at_us)}",
+                    ", ".join(measured_texts(change.compared)),
+                ]
+            ),
         )
         for change, to_us in zip(probe.changes, ends, strict=False)
     ]

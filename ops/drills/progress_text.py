@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ops.drills.measured_text import measured_texts
 from shared.basics.time_format import format_gap, format_time
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class DrillProgress:
                 if lamp.deviated
                 else ""
             )
-            values = f" ({', '.join(_compared(lamp))})" if _compared(lamp) else ""
+            measured = ", ".join(measured_texts(_compared(lamp)))
+            values = f" ({measured})" if measured else ""
             found.append(f"  probe {lamp.probe}{target} {lamp.verdict}{values}{deviated}")
         return found
 

@@ -1,8 +1,10 @@
 """Rehearses a drill on a copy of a twin's site: the same states and draws, in this process, at full speed."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ops.client.answers import JsonRecord
 from ops.client.http_client import Client, RequestFailed, default_fabric, row_path
 from ops.client.remote_snapshot import fetch_snapshot
 from ops.local.software_version import VERSION
@@ -49,7 +51,8 @@ class _Recorder:
 
 
 def rehearse(client: Client, plan: DrillPlan, seed: int, fabric: str | None) -> JsonObject:
-    """Run the drill on a copy of the site as it is now, and return its journal. Nothing happens to the twin.
+    """Run the drill on a copy of the site as it is now, and return its journal, whose objects are
+    JsonRecords as those of a twin's answer. Nothing happens to the twin.
 
     Raises RequestFailed if the drill is refused, or does not end.
     """
@@ -70,4 +73,6 @@ def rehearse(client: Client, plan: DrillPlan, seed: int, fabric: str | None) -> 
         raise RequestFailed(recorder.refusal)
     if recorder.drill is None or not recorder.ended:
         raise RequestFailed("the drill has not ended on the copy")
-    return chaos_journal(drill_journal(recorder.messages, recorder.drill, VERSION))
+    journal = chaos_journal(drill_journal(recorder.messages, recorder.drill, VERSION))
+    found: JsonObject = json.loads(json.dumps(journal), object_hook=JsonRecord)
+    return found

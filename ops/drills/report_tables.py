@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ops.drills.measured_text import measured_texts
 from shared.basics.time_format import format_duration, format_gap, format_time
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def verdict_sentence(record: "DrillJournal") -> str:
     if blind:
         names = ", ".join(dict.fromkeys(f"{probe_name(probe)} ({probe.phase})" for probe in blind))
         return f"{record.drill} completed without a deviation, but was not measured all the time: {names}."
-    return f"{record.drill} completed; the system kept its hypothesis."
+    return f"{record.drill} completed without a deviation."
 
 
 def _deviation_clause(record: "DrillJournal") -> str:
@@ -95,9 +96,10 @@ def probe_name(probe: "ProbeRecord") -> str:
 
 
 def values_text(values: Sequence[str]) -> str:
-    """The first compared values."""
-    more = len(values) - VALUES_SHOWN
-    return ", ".join(values[:VALUES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    """The first measured values."""
+    shown = measured_texts(values)
+    more = len(shown) - VALUES_SHOWN
+    return ", ".join(shown[:VALUES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _probe_table(record: "DrillJournal") -> ReportTable:

@@ -42,7 +42,7 @@ def running_desk(client: Client, name: str | None) -> str:
         return name
     running = [row.name for row in client.rows(DESKS, *DESK_FIELDS) if row.ended_us is None]
     if not running:
-        raise NotFound("no drill with a game for a trainee runs; `lightwave drill desk FILE` starts one")
+        raise NotFound("no drill with a `trainee` section runs; `lightwave drill desk FILE` starts one")
     if len(running) > 1:
         raise InvalidInput(f"{len(running)} games run; name one of {', '.join(running)}")
     return running[0]

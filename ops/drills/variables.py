@@ -1,7 +1,8 @@
 """The configuration of a drill document: `${name}` in its values, `--var NAME=VALUE`, and drawn targets.
 
 A variable with the name of a target is its default for `chaos run`. In the plan it is the drawn resource,
-written `{NAME}`, whose full name the engine puts in its place.
+written `{NAME}`, whose full name the engine puts in its place. `--var` with the name of a target
+fixes it.
 """
 
 import re

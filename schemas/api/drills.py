@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from schemas.api.drill_journal import DrillJournal
-from schemas.api.requests import DurationS, RequestReceipt
+from schemas.api.requests import DurationS, RefusalReceipt, RequestReceipt
 from schemas.api.rows import LogMessage
 from schemas.body import Model
 from schemas.documents.drills import DeskDocument
@@ -50,7 +50,7 @@ class SafetyReceipt(Model):
     """The receipt of the request that a site got."""
 
     site: str
-    receipt: RequestReceipt
+    receipt: RefusalReceipt | RequestReceipt
 
 
 class SafetyRow(Model):

@@ -12,13 +12,15 @@ from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.argument_checks import check_files_apart, check_given_once, with_one_number_form
-from ops.cli.common.param_types import LISTED_MAX, TEXT_FILE, unknown_word_text
+from ops.cli.common.param_types import LISTED_MAX, TEXT_FILE, DurationParam, unknown_word_text
 from ops.cli.common.progress import long_work
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
 from ops.client.caller_name import acting_as
 from ops.report.table_style import styled
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_matches, truncated
+from shared.basics.time_format import format_duration
+from shared.basics.units import US_PER_S
 
 NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
@@ -66,6 +68,9 @@ class HelpCommand(TyperCommand):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        for param in self.params:
+            if isinstance(param.type, DurationParam) and isinstance(param.default, int):
+                param.default = format_duration(param.default * US_PER_S)  # `[default: 1h]`, not 3600
         if has_tables(self.params):
             add_table_options(self.params)
         with_one_number_form(self.params)

@@ -217,7 +217,7 @@ MetricsPort = Annotated[
 
 def timeout_option(default: str | None = None) -> Any:
     """`--timeout`, with its default in the form that users type."""
-    meaning = "maximum wall time to wait; 0s looks once" + (f" [default: {default}]" if default else "")
+    meaning = "maximum wall time to wait; 0s checks once" + (f" [default: {default}]" if default else "")
     kind = DurationParam(allow_zero=True)
     return typer.Option("--timeout", click_type=kind, metavar="DURATION", help=meaning, show_default=False)
 

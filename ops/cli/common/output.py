@@ -143,6 +143,11 @@ def json_line(content: Any) -> str:
     return escape_control(json.dumps(content, ensure_ascii=False), _json_escape)
 
 
+def indented_json(content: Any) -> str:
+    """The content as indented JSON, fit for a terminal."""
+    return escape_control(json.dumps(content, indent=2, ensure_ascii=False), _json_escape)
+
+
 def watch_loop(look: Callable[[], str], watch: bool, check: Callable[[], None] | None = None) -> None:
     """Print the result of `look` once, or every second until Ctrl-C, until the reader is gone, or until
     `check` raises because nothing can change any more. On a terminal, each print replaces the last."""

@@ -45,7 +45,9 @@ def desk(
     file: Annotated[
         Path | None,
         typer.Argument(
-            click_type=FILE, metavar="[FILE]", help="start this document's drill first; it must have a game"
+            click_type=FILE,
+            metavar="[FILE]",
+            help="start this document's drill first; it must have a `trainee` section",
         ),
     ] = None,
     drill: DrillOption = None,
@@ -92,7 +94,7 @@ def _start(file: Path, variables: list[str], seed: int, fabric: str | None) -> s
 
     plan = read_plan(file, variables)
     if plan.trainee is None:
-        raise InvalidInput(f"{file}: has no game for a trainee; must have `trainee` in its extension")
+        raise InvalidInput(f"{file}: has no `trainee` section in its `lightwave` extension; a desk needs one")
     client = Client()
     body: dict[str, object] = {"plan": plan.model_dump(mode="json"), "seed": seed, "fabric": fabric}
     answer = request_answer(client, "/v1/drills", RequestNote(None, None), body, "table")
@@ -208,7 +210,7 @@ def culprit(
 ) -> None:
     """Name the part that is broken.
 
-    Only the debrief tells whether you are right. You may name several; wrong ones count against you.
+    Only the debrief shows whether you are right. You may name several; wrong ones count against you.
     """
     client = Client()
     _name_culprit(client, _meant(client, drill), part, key, comment, output)
@@ -257,7 +259,7 @@ def _name_culprit(
 ) -> None:
     whole = expand_name(client, part)
     answer = _send(client, name, "culprit", RequestNote(key, comment), {"culprit": whole}, output)
-    show(answer, output, lambda: f"{whole} is noted; the debrief tells whether it is right")
+    show(answer, output, lambda: f"{whole} is noted; the debrief shows whether it is right")
 
 
 def _hint(client: Client, name: str, key: str | None, comment: str | None, output: Any) -> None:

@@ -9,7 +9,7 @@ import typer
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
-from ops.report.tables import text_table
+from ops.report.tables import count_text, text_table
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration
 
@@ -28,7 +28,9 @@ NEW = Path("drill.yaml")
 def new(
     file: Annotated[
         Path,
-        typer.Argument(click_type=FILE, metavar="[FILE]", help="the new file", show_default="drill.yaml"),
+        typer.Argument(
+            click_type=FILE, metavar="[FILE]", help="the new file [default: drill.yaml]", show_default=False
+        ),
     ] = NEW,
 ) -> None:
     """Write a commented drill document to start from.
@@ -61,7 +63,9 @@ def validate(
 
     for path, found in check_documents(documents, parse_variables(variables or [])):
         steps, probes = len(found.plan.steps), len(found.plan.probes)
-        echo(f"{path}: valid: {steps} steps, {probes} probes, {len(found.plan.targets)} targets")
+        parts = [count_text(steps, "step"), count_text(probes, "probe")]
+        parts.append(count_text(len(found.plan.targets), "target"))
+        echo(f"{path}: valid: {', '.join(parts)}")
         for note in notes_on(found.plan):
             echo(f"{path}: note: {note}")
 
@@ -177,6 +181,7 @@ def _plan_text(drill: "Drill", could: dict[str, list[str]]) -> str:
             shown = could.get(target.name, list(target.names or ()))
             some = f"{len(shown)}: {', '.join(shown[:4])}{' …' if len(shown) > 4 else ''}" if shown else "-"
             where = " and ".join(target.where) or "any"
+            where = "-" if target.names is not None else where
             rows.append(
                 [target.name, target.kind, str(target.choose), where, some if could or shown else "-"]
             )
@@ -191,7 +196,7 @@ def _plan_text(drill: "Drill", could: dict[str, list[str]]) -> str:
     parts.append(f"limits: {limits}")
     parts += [f"note: {note}" for note in notes_on(plan)]
     if drill.only_chaos:
-        parts.append(f"only `chaos run` uses: {', '.join(drill.only_chaos)}")
+        parts.append(f"for `chaos run` only: {', '.join(drill.only_chaos)}")
     return "\n\n".join(parts)
 
 

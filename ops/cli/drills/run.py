@@ -27,6 +27,7 @@ from ops.client.waiting import wait_for_outcome
 from ops.drills.progress_text import DrillProgress
 from ops.drills.report_tables import verdict_sentence
 from ops.drills.running_drill import begun_drill, fetch_journal, follow_drill
+from ops.drills.text_report import text_report
 from ops.requests.object_names import expand_name
 from shared.basics.json_types import JsonObject
 from shared.basics.units import US_PER_S
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 EXIT_DEVIATED = 1
 """Exit code of a drill that deviated, or did not complete."""
+REHEARSED = "Rehearsed on a copy of the twin, to which nothing happened."
 WarmUp = Annotated[
     int,
     typer.Option("--warm-up", click_type=DurationParam(), metavar="DURATION", help="in the lab: before it"),
@@ -116,7 +118,7 @@ def run(
     if where == "fork":
         from ops.drills.rehearsal import rehearse
 
-        _finish(rehearse(client, plan, seed, fabric), output)
+        _finish(rehearse(client, plan, seed, fabric), output, whole=True)
         return
     body: dict[str, object] = {"plan": plan.model_dump(mode="json"), "seed": seed, "fabric": fabric}
     answer = request_answer(client, "/v1/drills", RequestNote(key, comment), body, output)
@@ -201,9 +203,13 @@ def _follow(client: Client, name: str, timeout_s: int | None, output: str) -> No
     _finish(fetch_journal(client, name), output)
 
 
-def _finish(journal: JsonObject, output: str) -> None:
-    """Print the result of a drill that has ended, and exit with its code."""
+def _finish(journal: JsonObject, output: str, *, whole: bool = False) -> None:
+    """Print the result of a drill that has ended, with `whole` its report, and exit with its code."""
     found: Any = journal["lightwave"]
-    show(journal, output, lambda: verdict_sentence(found))  # type: ignore[arg-type]  # the three forms
+
+    def text() -> str:
+        return f"{REHEARSED}\n\n{text_report(found).rstrip()}" if whole else verdict_sentence(found)
+
+    show(journal, output, text)  # type: ignore[arg-type]  # the three forms
     if found["status"] != "completed" or found["deviated"]:
         raise typer.Exit(EXIT_DEVIATED)

@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.options import Fabric, Out, OutputOption
-from ops.cli.common.output import echo, json_line, show, write_or_print
+from ops.cli.common.output import echo, indented_json, show, write_or_print
 from ops.cli.common.param_types import OUT_FILE
 from ops.cli.drills.run import DrillArgument
 from ops.client.answers import CLOCK
@@ -62,7 +62,7 @@ def journal(drill: DrillArgument, out: Out = None) -> None:
     The field `lightwave` has the whole record. The journal is made from the log, so it is the same at any
     later time.
     """
-    write_or_print(json_line(_journal(drill)), out)
+    write_or_print(indented_json(_journal(drill)), out)
 
 
 def report(
@@ -103,7 +103,7 @@ def export(drill: DrillArgument, out: Out = None) -> None:
     record: Any = _journal(drill)["lightwave"]
     if out is not None and out.suffix != ".json":
         raise click.UsageError(f"--out {out}: must end in .json")
-    write_or_print(json_line(record["plan"]), out)
+    write_or_print(indented_json(record["plan"]), out)
 
 
 def _journal(drill: str) -> Any:

@@ -9,7 +9,7 @@ from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Comment, OutputOption, RequestKey
 from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, request_answer
-from ops.client.http_client import Client, escape_path
+from ops.client.http_client import Client, RequestFailed, escape_path
 from ops.drills.running_drill import change_safety
 from ops.requests.object_names import expand_name
 
@@ -48,7 +48,7 @@ def stop(
         body: dict[str, object] = {"action": "stop", "reason": reason, "hold": hold}
         receipts = change_safety(client, body, comment, key)
         held = "; no drill starts until `lightwave drill release`" if hold else ""
-        show(receipts, output, lambda: f"all drills of {_sites(receipts)} are stopped{held}")
+        show(receipts, output, lambda: _done_text(receipts, "all drills are stopped on") + held)
         return
     name = expand_name(client, str(drill))
     path = f"/v1/drills/{escape_path(name)}/stop"
@@ -62,8 +62,14 @@ def release(
     """Let drills start again after `drill stop --all --hold`."""
     client = Client()
     receipts = change_safety(client, {"action": "release", "reason": reason}, comment, key)
-    show(receipts, output, lambda: f"drills can start on {_sites(receipts)}")
+    show(receipts, output, lambda: _done_text(receipts, "drills can start on"))
 
 
-def _sites(receipts: "list[SafetyReceipt]") -> str:
-    return ", ".join(row.site for row in receipts) or "no site"
+def _done_text(receipts: "list[SafetyReceipt]", done: str) -> str:
+    """What happened on each site. Raises RequestFailed if a site has only received the request."""
+    waiting = [f"{row.site} ({row.receipt.id})" for row in receipts if row.receipt.status == "received"]
+    if waiting:
+        raise RequestFailed(
+            f"{', '.join(waiting)}: received, but not done yet; `lightwave requests` shows what waits"
+        )
+    return f"{done} {', '.join(row.site for row in receipts) or 'no site'}"

@@ -84,7 +84,7 @@ def wait(
 ) -> None:
     """Wait until an object reaches a state or a condition is true.
 
-    The exit code is 1 at the timeout, and at once if that can no longer happen. `--timeout 0s` looks once.
+    The exit code is 1 at the timeout, and at once if that can no longer happen. `--timeout 0s` checks once.
     """
     if wanted is None:
         if allow_missing:

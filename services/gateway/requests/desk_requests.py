@@ -24,7 +24,9 @@ def find_desk(twin: TwinPorts, name: str) -> DeskDocument:
     """The desk of a drill. Raise NotFound if there is no drill of this name with a game."""
     desk = read_one(twin, fabric_of(twin, name), "desks", name, DeskDocument)
     if desk is None:
-        raise NotFound(f"desk {truncated(repr(name))}: there is no game of this name")
+        raise NotFound(
+            f"desk {truncated(repr(name))}: no such game; must be a drill with a `trainee` section"
+        )
     return desk
 
 

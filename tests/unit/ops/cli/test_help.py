@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli.common.command_groups import summary_of
+from ops.cli.common.param_types import DurationParam
 from ops.cli.main import COMMAND_GROUPS, COMMANDS, ROOT_EXAMPLES, root
 from tests.support.commands import groups, leaf, leaves
 from tests.support.fake_twin import lightwave
@@ -77,6 +78,15 @@ def test_lightwave_without_a_command_shows_the_help() -> None:
 @pytest.mark.parametrize("words", [*groups(root), *leaves(root)], ids=" ".join)
 def test_the_help_fits_the_terminal(words: list[str]) -> None:
     assert [line for line in help_of(words) if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize("words", leaves(root), ids=" ".join)
+def test_defaults_have_units_and_no_brackets_of_their_own(words: list[str]) -> None:
+    text = " ".join(help_of(words))
+    assert "[default: (" not in text
+    for param in leaf(root, words).params:
+        if isinstance(param.type, DurationParam) and param.default is not None:
+            assert not isinstance(param.default, int), f"{param.name}: {param.default} s"
 
 
 @pytest.mark.parametrize("words", groups(root), ids=" ".join)

@@ -112,6 +112,18 @@ def test_a_target_replaces_its_default() -> None:
     assert steps["back"].condition == "ocs.{ocs}.state == up"
 
 
+def test_a_variable_with_the_name_of_a_target_fixes_it() -> None:
+    (target,) = [
+        one for one in parse_drill(GOOD, "d.yaml", {"ocs": "ocs-3"}).plan.targets if one.name == "ocs"
+    ]
+    assert (target.names, target.where, target.choose) == (("pod-0/ocs-3",), (), "all")
+    with pytest.raises(
+        InvalidInput,
+        match=r"^d.yaml: line 5: configuration.ocs: 'pod-0/ocs-3' is not allowed; must be written as ocs-17$",
+    ):
+        parse_drill(GOOD, "d.yaml", {"ocs": "pod-0/ocs-3"})
+
+
 def test_a_variable_keeps_its_type() -> None:
     text = GOOD.replace("severity: 3,", 'severity: "${most}",')
     steps = {step.name: step for step in parse_drill(text, "d.yaml", {"most": "5"}).plan.steps}

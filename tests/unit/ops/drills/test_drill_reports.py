@@ -120,5 +120,5 @@ def test_sentences() -> None:
     )
     passed = tuple(one.model_copy(update={"verdict": "passed"}) for one in calm.probes)
     assert verdict_sentence(calm.model_copy(update={"probes": passed})) == (
-        "pod-0/drill-0 completed; the system kept its hypothesis."
+        "pod-0/drill-0 completed without a deviation."
     )

@@ -77,4 +77,4 @@ def test_a_document_without_a_game_has_no_desk(tmp_path: Path) -> None:
     file.write_text(json.dumps(plan()))
     refused = run_forked(["drill", "desk", str(file)], environment("http://127.0.0.1:9"))
     assert refused.returncode == USAGE
-    assert "has no game for a trainee" in refused.stderr
+    assert "has no `trainee` section" in refused.stderr

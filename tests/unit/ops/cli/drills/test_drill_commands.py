@@ -105,6 +105,8 @@ def test_report_show_and_rehearse(twin: PacedTwin, tmp_path: Path) -> None:
         rehearsed = run_forked(["drill", "run", out, "--in", "fork", "-o", "json"], here)
         assert rehearsed.returncode == DEVIATED, rehearsed.stderr
         assert json.loads(rehearsed.stdout)["lightwave"]["status"] == "completed"
+        report = run_forked(["drill", "run", out, "--in", "fork"], here)
+        assert (report.returncode, "Hypothesis" in report.stdout) == (DEVIATED, True), report.stderr
         shown = run_forked(["drill", "show", "pod-0/drill-0"], here).stdout
         assert max(map(len, shown.splitlines())) <= 80
         rows = json.loads(run_forked(["drill", "list", "-o", "json"], here).stdout)
@@ -139,6 +141,8 @@ def test_stop_and_release(twin: PacedTwin, tmp_path: Path) -> None:
         assert refused.returncode == 1
         assert "incident" in refused.stderr
         assert run_forked(["drill", "release", "--reason", "over"], here).returncode == 0
+        again = run_forked(["drill", "release", "--reason", "over"], here)
+        assert (again.returncode, "drills are not held on pod-0" in again.stderr) == (1, True), again.stderr
         assert run_forked(["drill", "run", file, "--no-wait"], here).returncode == 0
         one = run_forked(["drill", "stop", "pod-0/drill-1", "--reason", "x"], here)
         assert (one.returncode, one.stderr) == (0, "")
