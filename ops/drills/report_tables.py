@@ -164,7 +164,7 @@ def _undo_table(record: "DrillJournal") -> ReportTable:
 
 def _limit_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
-        (limit.what, "-" if limit.reached is None else str(limit.reached), str(limit.at_most))
+        (limit.what, "not logged" if limit.reached is None else str(limit.reached), str(limit.at_most))
         for limit in record.limits
     )
     failed = frozenset(

@@ -68,7 +68,8 @@ def score_text(score: DrillScore) -> str:
         for one in score.categories
         for figure in one.figures
     ]
-    table = text_table(("CATEGORY", "SCORE", "FIGURE", "POINTS", "MEASURED", "MESSAGE"), rows)
+    headers = ("CATEGORY", "SCORE", "FIGURE", "POINTS", "MEASURED", "MESSAGE")
+    table = text_table(headers, rows, ("MESSAGE",), below="MEASURED")
     return f"{head}\n{table}{_help_lines(score)}"
 
 

@@ -3,6 +3,8 @@
 Spare cubes are named only if the drill took cubes out of use: no spare replaces a dark OCS or link.
 """
 
+import re
+
 from services.gateway.explain.drill_record import DrillRecord
 from shared.models.faults.fault_kinds import FAULTS
 
@@ -43,6 +45,11 @@ BY_WORD: tuple[tuple[str, str], ...] = (
 """Word in a condition → what helps; the first one counts."""
 
 
+SLICES_OUT_OF_ORDER = ("queued", "recovering", "degraded")
+"""States of slices that are counted if a share must have the other states: `share(slices, state in [running,
+queued]) >= 0.9` is violated by slices that recover or are degraded."""
+_WANTED = re.compile(r"in \[([^\]]*)\]\) *>=?")
+"""The list of states of which there must be at least a number or a share."""
 SPARES = "spare cubes: --set scheduler.hot_spares=N"
 SPARES_HELP = ("SliceRestored", "recovering", "degraded")
 """Messages and words for which spare cubes are named, too, if cubes are out of use."""
@@ -65,7 +72,14 @@ def advice_for_message(type_: str, record: DrillRecord) -> str:
 def advice_for_probe(condition: str, record: DrillRecord) -> str:
     """What would have kept a condition true, or made it true sooner."""
     default = "", "compare with a run without the drill: `lightwave diff`"
-    word, advice = next((pair for pair in BY_WORD if pair[0] in condition), default)
+    lists = _WANTED.findall(condition)
+    wanted = {word.strip() for listed in lists for word in listed.split(",")}
+    text = condition
+    for listed in lists:
+        text = text.replace(f"[{listed}]", "")
+    if "slices" in condition and wanted:
+        text += " ".join(word for word in SLICES_OUT_OF_ORDER if word not in wanted)
+    word, advice = next((pair for pair in BY_WORD if pair[0] in text), default)
     return _with_spares(advice, word, record)
 
 

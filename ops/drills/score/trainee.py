@@ -233,11 +233,11 @@ def _recovery(drill: "DrillJournal", since_us: int) -> Figure:
     back_us, late = since_us, None
     for (probe_name, _), rows in changes.items():
         rows.sort()
-        ends = [*(at_us for at_us, _ in rows[1:]), undo_us]
+        ends = [*(at_us for at_us, _ in rows[1:]), undo_us + 1]  # the undo begins once all probes are true
         for (at_us, verdict), until_us in zip(rows, ends, strict=False):
             if verdict == "violated" and until_us > since_us and at_us < undo_us:
                 back_us = max(back_us, until_us)
-                late = probe_name if until_us >= undo_us else late
+                late = probe_name if until_us > undo_us else late
     if late is not None:
         helps = "act before the drill undoes its faults"
         return Figure(name, 0.0, f"probe {late} was violated until the undo", helps=helps)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ops.drills.document import read_drill
+from ops.drills.score.advice import advice_for_probe
 from ops.drills.score.chip_hours import MEANINGS, WORK, RunWithout
 from ops.drills.score.figures import Category, DrillScore, Figure
 from ops.drills.score.score import score_drill
@@ -52,6 +53,8 @@ from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
 from shared.models.fabric_plants import plant_of
 from shared.models.jobs.goodput_categories import CATEGORIES
+from tests.support.drill_log import DRILL as LOGGED
+from tests.support.drill_log import deviated_drill
 
 POD, DRILL, HOST = "pod-0", "pod-0/drill-1", "pod-0/cube-3/host-5"
 PLANTS = {POD: plant_of("superpod", PodConfig())}
@@ -535,3 +538,11 @@ def test_a_probe_that_cannot_be_measured_any_more_has_no_figure(
     log.messages.append(last)
     assert figure(scored(log), category, "probe queue").score is None
     assert figure(scored(log), category, "probe healthy").score == 100.0
+
+
+def test_the_states_that_a_share_must_have_are_not_what_helps() -> None:
+    record = read_record(deviated_drill().numbered(), LOGGED, {})
+    share = "share(slices, state in [preflight, running, queued])"
+    for condition in (f"{share} >= 0.9 and {share} <= 1", "count(slices, state=degraded) <= 5"):
+        assert advice_for_probe(condition, record).startswith("faster repairs of what the drill broke")
+    assert advice_for_probe("count(slices, state in [queued]) <= 5", record).startswith("free cubes")

@@ -12,11 +12,11 @@ from schemas.api.drill_journal import DrillJournal
 from schemas.body import Body
 from schemas.documents.drills import DeskDocument, NamedCulprit
 from schemas.drill_plan import TraineeGame
-from schemas.messages.drills import AlertsAcknowledged, CulpritNamed, HintGiven
+from schemas.messages.drills import AlertsAcknowledged, CulpritNamed, DrillPhaseBegun, HintGiven
 from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, RestartOcs, TestLink, UndrainCube
 from services.gateway.explain.drill_journal import drill_journal
 from shared.basics.json_types import JsonObject
-from tests.support.drill_log import DRILL, MINUTE_US, LogWriter, closed_gate, deviated_drill
+from tests.support.drill_log import DRILL, MINUTE_US, LogWriter, closed_gate, deviated_drill, probe
 
 BEGAN = 70
 """Minute of the first fault."""
@@ -197,6 +197,23 @@ def test_chip_hours_are_compared_with_a_copy_on_which_nobody_acts() -> None:
 def test_what_only_the_undo_ends_is_no_recovery() -> None:
     figure = figures(game(*PLAYED, log=deviated_drill()))["recovery"]
     assert (figure.score, figure.measured) == (0.0, "probe up was violated until the undo")
+
+
+def test_a_probe_that_is_true_when_the_undo_begins_has_recovered() -> None:
+    """The undo begins at the reading at which all probes are true again."""
+    log = deviated_drill()
+    settled = LogWriter()
+    for message in log.messages:
+        if isinstance(message.body, DrillPhaseBegun) and message.body.phase == "undo":
+            settled.add(80, DrillPhaseBegun(drill=DRILL, phase="settle"))
+            probe(settled, 80, "settle", "up", "violated")
+            probe(settled, 82, "settle", "up", "passed")
+            settled.add(82, DrillPhaseBegun(drill=DRILL, phase="undo"))
+            break
+        settled.messages.append(message)
+    figure = figures(game(*PLAYED, log=settled))["recovery"]
+    assert figure.measured == "after 12m, par 10m"
+    assert figure.score == pytest.approx(100 * 10 / 12)
 
 
 def test_a_drill_without_a_step_has_no_score() -> None:
