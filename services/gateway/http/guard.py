@@ -35,6 +35,7 @@ PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
 """Limits per name; clients without a name share one limit. A request adds about 4 kB to the log for good."""
+KILL_SWITCH_PATH = "/v1/safety"
 SINGLE_HEADERS = ("Authorization", "Idempotency-Key", AS_HEADER, ROLE_HEADER)
 """Headers of which a proxy in between may take another one than this server, if there are several."""
 URL_BYTES_MAX = 8 * 1024
@@ -111,7 +112,9 @@ class AccessGuard:
             return self._unauthorized(scope, headers)
         if (why := denial(caller, method, path)) is not None:
             return error_response(f"{method} {truncated(path)}: {why}", 403)
-        wait_s = 0 if method in READ_METHODS else self._writes.wait_s(token_name)
+        # The kill switch has a limit of its own, so that no other writes can keep it waiting.
+        share = (path == KILL_SWITCH_PATH, token_name)
+        wait_s = 0 if method in READ_METHODS else self._writes.wait_s(share)
         if wait_s:
             whose = f"of {token_name} " if token_name else ""
             return _retry_later(

@@ -11,9 +11,11 @@ import orjson
 import pytest
 
 from schemas.registry import decode
+from services.gateway.http import guard
 from services.gateway.http.access.caller import Caller, Role
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
+from services.gateway.requests import operator_requests
 from shared.basics.units import US_PER_S
 from tests.support.drill_runs import check_counts
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, check_sentence, get
@@ -145,6 +147,21 @@ def test_a_stop_ends_pauses_of_processes_before_the_log_has_it(twin: DrivenTwin)
     send(client, "safety", {"action": "stop", "reason": "real incident", "hold": True})
     send(client, "safety", {"action": "release", "reason": "over"})
     assert ended == [name, None]
+
+
+def test_neither_other_writes_nor_a_full_inbox_refuse_the_kill_switch(
+    twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "WRITES_PER_S", 0.001)
+    monkeypatch.setattr(guard, "WRITES_BURST", 2)
+    client = twin.client()
+    start(client)
+    monkeypatch.setattr(operator_requests, "INBOX_MAX", 0)
+    stop = {"action": "stop", "reason": "real incident", "hold": True}
+    assert [client.post("/v1/slices", json={"shape": "4x4x4"}).status_code for _ in range(2)] == [503, 429]
+    assert len(send(client, "safety", stop)) == 2
+    assert client.post("/v1/safety", json=stop).status_code in (200, 202)
+    assert client.post("/v1/safety", json=stop).status_code == 429
 
 
 def test_the_kill_switch_acts_within_two_seconds_while_others_read(twin: DrivenTwin) -> None:
