@@ -15,6 +15,7 @@ from ops.drills.score.figures import CATEGORIES, Category, DrillScore, weighted_
 from ops.drills.score_text import score_json
 from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
 from ops.local.input_files import read_input
+from ops.report.tables import count_text
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.json_types import JsonObject
@@ -133,7 +134,7 @@ def _row(path: Path, settings: LabSettings, kept: KeptScore | None) -> SuiteRow:
     is_changed = score.document_sha256 != plan.document_sha256
     is_stale = is_changed or days * 86_400 > STALE_S
     age = (
-        f"{days:.0f} days"
+        count_text(max(0, round(days)), "day")
         + (", stale" if is_stale else "")
         + (": the document changed" if is_changed else "")
     )

@@ -22,7 +22,8 @@ def suite_text(rows: Sequence[SuiteRow]) -> str:
         )
         for row in rows
     ]
-    parts = [text_table(("DRILL", "STATUS", "DEVIATED", "AGE", *HEADINGS), table), "", _class_table(rows)]
+    headers = ("DRILL", "STATUS", "DEVIATED", "AGE", *HEADINGS)
+    parts = [text_table(headers, table, ("AGE",), above="DRILL"), "", _class_table(rows)]
     for what, names in (
         ("never run", [row.name for row in rows if row.score is None]),
         ("stale", [row.name for row in rows if row.is_stale]),

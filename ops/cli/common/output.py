@@ -23,7 +23,7 @@ Form = Literal["table", "json", "yaml"]
 PageForm = Literal["table", "json", "yaml", "html"]
 """The output formats, with an HTML page."""
 
-NAME_FIELDS = ("name", "id", "key")
+NAME_FIELDS = ("name", "id", "key", "drill")
 """Fields of an object that `-o name` prints, the preferred one first."""
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
@@ -108,7 +108,7 @@ def _names(content: Any, style: TableStyle) -> str:
             return "\n".join(one_line(str(name)) for name in found)
     if not style.names and rows:
         raise InvalidInput("-o name: the output has no names")
-    return "\n".join(style.names)
+    return "\n".join(name for name in style.names if name != "-")
 
 
 def _field(row: Any, field: str) -> object:
