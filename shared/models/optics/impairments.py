@@ -207,7 +207,9 @@ class ImpairedEnds:
     """
 
     def __init__(self, impaired: Mapping[int, Impairment], ends: npt.NDArray[np.int64]) -> None:
-        self._places = [(place, impaired[end]) for place, end in enumerate(ends.tolist()) if end in impaired]
+        there = [(place, impaired[end]) for place, end in enumerate(ends.tolist()) if end in impaired]
+        self._places = [place for place, _ in there]
+        self._wrong = [wrong for _, wrong in there]
         self._count = len(ends)
         self.dirt_db = self._each(lambda wrong: wrong.dirt_db)
         self.leak_db = self._each(lambda wrong: wrong.leak_db)
@@ -219,8 +221,8 @@ class ImpairedEnds:
 
     def _each(self, amount: Callable[[Impairment], AnyFloat], width: int = 1) -> FloatArray:
         found = np.zeros((self._count, width))
-        for place, wrong in self._places:
-            found[place] = amount(wrong)
+        if self._wrong:
+            found[self._places] = np.array([amount(wrong) for wrong in self._wrong]).reshape(-1, width)
         return found
 
 
