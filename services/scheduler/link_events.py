@@ -5,7 +5,6 @@ traffic.
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
 from schemas.envelope import Envelope
 from schemas.messages.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsFreed, OcsHeld, OcsUp
@@ -26,13 +25,19 @@ from services.scheduler.lifecycle import (
 from services.scheduler.placement.degraded_speed import failed_part, slice_speed
 from services.scheduler.queue.preflight_backoff import after_failed_preflight
 from services.scheduler.recovery.recovery import decision_time_us, interrupt
-from services.scheduler.state import SchedulerState, occupancy_of, put_slice, slices_in
+from services.scheduler.state import (
+    SchedulerState,
+    occupancy_of,
+    put_slice,
+    record_link_end,
+    slices_in,
+)
+from services.scheduler.structures.link_faults import LinkCondition
 from services.scheduler.structures.slice_record import Slice, condition_of
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.jobs.job_progress import slowed
 
-LinkCondition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
 """Slice number → change in its (down, degraded) link ends."""
 
@@ -209,10 +214,7 @@ def _record_condition(
         if only not in (None, number) or (number is None and not placement.links_are_fixed):
             continue
         before = state.bad_ends.get(end)
-        if condition is None:
-            state.bad_ends.pop(end, None)
-        else:
-            state.bad_ends[end] = condition
+        record_link_end(state, end, condition)
         if number is None:
             continue
         down, degraded_by = changes.get(number, (0, 0))

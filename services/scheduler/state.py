@@ -1,19 +1,20 @@
 """The scheduler's state of one pod: slices, unusable cubes, and links that are down or degraded.
 
 What the scheduler knows of one slice is in its record (`structures/slice_record.py`). The occupancy of cubes,
-the queue and the indexes by phase and job follow from the records. They are kept only for speed (`occupancy`,
-`queue`, `by_phase`, `jobs`) and rebuilt when missing.
+the queue and the indexes by phase and job follow from the records. The faults of slices follow from the bad
+link ends. All are kept only for speed (`occupancy`, `queue`, `by_phase`, `jobs`, `link_faults`) and rebuilt
+when missing.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Literal
 
 from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
 from services.scheduler.structures.gang_member import GangMember
+from services.scheduler.structures.link_faults import LinkCondition, LinkFaults, SliceFaults
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import (
@@ -95,8 +96,9 @@ class SchedulerState(State):
     """Drained cube → when it is back in use, if that is known."""
     drain_windows: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     """Cube → (beginning, end or None) of the drain that is planned for it; see `queue/drain_windows.py`."""
-    bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
-    """Link ends that are not up. Only those of cubes in use; all of them if links are fixed."""
+    bad_ends: dict[int, LinkCondition] = field(default_factory=dict)
+    """Link ends that are not up. Only those of cubes in use; all of them if links are fixed. Only
+    `record_link_end` writes it."""
     admitted: int = 0
     completed: int = 0
     evicted: int = 0
@@ -117,6 +119,8 @@ class SchedulerState(State):
     jobs: dict[str, int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Multislice job → its slice in this pod; see `jobs_of`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    link_faults: LinkFaults | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """The faults of slices by `bad_ends`; see `faults_of`."""
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
@@ -211,6 +215,33 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
             occupancy.keep(claim.cubes, row.shape, claim.corner)
         state.occupancy = occupancy
     return state.occupancy
+
+
+def record_link_end(state: SchedulerState, end: int, condition: LinkCondition | None) -> None:
+    """Store the condition of a link end; None if it is up, or dark because no slice uses it. Nothing else
+    writes `bad_ends`."""
+    if state.bad_ends.get(end) == condition:
+        return
+    if condition is None:
+        del state.bad_ends[end]
+    else:
+        state.bad_ends[end] = condition
+    if state.link_faults is not None:
+        state.link_faults.record(end, condition)
+
+
+def link_faults_of(state: SchedulerState) -> LinkFaults:
+    """The link ends that are not up, by cube, rebuilt from `bad_ends` if missing."""
+    if state.link_faults is None:
+        state.link_faults = LinkFaults(state.bad_ends, state.placement.is_inside)
+    return state.link_faults
+
+
+def faults_of(state: SchedulerState, row: Slice) -> SliceFaults:
+    """The link ends of a slice on cubes that are not up. A slice inside one cube uses no links."""
+    if not state.bad_ends or row.corner is not None:
+        return SliceFaults(row.shape, row.cubes)
+    return link_faults_of(state).of(row.shape, row.cubes)
 
 
 def is_in_use(state: SchedulerState, cube: int) -> bool:

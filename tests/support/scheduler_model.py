@@ -47,7 +47,14 @@ from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
 from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.service import SERVICE
-from services.scheduler.state import SchedulerState, jobs_of, occupancy_of, queue_of, slices_in
+from services.scheduler.state import (
+    SchedulerState,
+    faults_of,
+    jobs_of,
+    occupancy_of,
+    queue_of,
+    slices_in,
+)
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import (
     CubeClaim,
@@ -661,7 +668,9 @@ class World:
 
     def _check_derived(self) -> None:
         """Check that the tables kept for speed equal those computed from the slices."""
-        fresh = replace(self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
+        fresh = replace(
+            self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None, link_faults=None
+        )
         kept = self.state
         for phase in get_args(SlicePhase):
             assert slices_in(kept, phase) == slices_in(fresh, phase)
@@ -671,6 +680,8 @@ class World:
         for name in ("holders", "used", "kept", "meshes", "allowed", "idle", "partly"):
             if kept.occupancy is not None:
                 assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
+        for row in kept.slices.values():
+            assert faults_of(kept, row) == faults_of(fresh, row)
         if kept.queue is not None:
             assert kept.queue.lines == queue_of(fresh).lines
 
@@ -680,7 +691,7 @@ class World:
 
     def _all_documents(self) -> dict[DocumentKey, BaseModel]:
         documents: dict[DocumentKey, BaseModel] = {}
-        fresh = replace(self.state, occupancy=None, queue=None, waits=None)
+        fresh = replace(self.state, occupancy=None, queue=None, waits=None, link_faults=None)
         for key in SERVICE.document_keys(fresh):
             document = SERVICE.document(fresh, key)
             assert document is not None

@@ -13,6 +13,7 @@ from services.scheduler.queue.preflight_backoff import preflight_failures_of
 from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
+    faults_of,
     has_notice,
     occupancy_of,
     placed_slices,
@@ -39,8 +40,8 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
         Obstacle(kind="cube", name=f"{fabric}/cube-{cube}", why="unhealthy")
         for cube in dead_cubes(state, row)
     ]
-    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
-    ends = [end for end in sorted(state.bad_ends) if slice_at(occupancy, end) == row.number]
+    faults = faults_of(state, row)
+    ends = sorted([*faults.down, *faults.degraded])
     if ends:
         rows += _ocses(state, {link_end(end).ocs for end in ends})
     rows += [

@@ -9,12 +9,11 @@ from collections import Counter
 from dataclasses import replace as replace_fields
 
 from schemas.config.scheduler import SchedulerConfig
-from services.scheduler.placement.degraded_speed import down_ends
-from services.scheduler.state import SchedulerState, enqueue, put_slice, queue_of, slices_in
+from services.scheduler.state import SchedulerState, enqueue, faults_of, put_slice, queue_of, slices_in
 from services.scheduler.structures.slice_record import PreflightFailures, Slice, as_waiting
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
-from shared.models.superpod.wiring import link_end
+from shared.models.superpod.wiring import is_plus, ocs_of
 
 OCSES_REPORTED_MAX = 8
 """Maximum number of OCSes reported with failed links, those with most failures first."""
@@ -29,9 +28,9 @@ def preflight_failures_of(row: Slice) -> PreflightFailures:
 def after_failed_preflight(state: SchedulerState, row: Slice) -> Slice:
     """The slice on cubes after one more failed preflight."""
     row = after_stop(row, state.config, state.now_us)
-    ends = [link_end(number) for number in down_ends(state, row)]
-    links = Counter([end.ocs for end in ends if end.is_plus])  # either end of a link is down, or both
-    links |= Counter([end.ocs for end in ends if not end.is_plus])
+    down = faults_of(state, row).down
+    links = Counter([ocs_of(end) for end in down if is_plus(end)])  # either end of a link is down, or both
+    links |= Counter([ocs_of(end) for end in down if not is_plus(end)])
     failures = failures_after_failure(preflight_failures_of(row), state.config, state.now_us, links)
     return replace(row, preflight_failures=failures)
 
