@@ -5,7 +5,6 @@ they were reported; only for the others, and for what is reported, an `Inspectio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import Any
 
 import numpy as np
 
@@ -54,10 +53,9 @@ class InspectedEnds:
         self._state = state
         self._groups = groups
         self._inspections: dict[int, Inspection] = {}
-        self._places: dict[int, tuple[dict[str, list[Any]], int]] = {}
-        for ends, deviation in groups:
-            columns = {name: getattr(deviation, name).tolist() for name in (*BY_STRAND, *BY_END, "silent")}
-            self._places.update((end, (columns, place)) for place, end in enumerate(ends))
+        self._places = {
+            end: (deviation, place) for ends, deviation in groups for place, end in enumerate(ends)
+        }
 
     def __getitem__(self, end: int) -> Inspection:
         """The inspection of one of the ends."""
@@ -180,23 +178,21 @@ def _row_of(inspection: Inspection) -> tuple[float | None, ...]:
     )
 
 
-def _inspection_of(
-    state: TransceiversState, end: int, columns: dict[str, list[Any]], place: int
-) -> Inspection:
+def _inspection_of(state: TransceiversState, end: int, deviation: Deviations, place: int) -> Inspection:
     wrong = state.impaired.get(end)
     since_us = state.now_us - (next_frame_due_us(state.config.inspection_interval_s, 0) or 0)
     far = int(state.peer[end])
     return Inspection(
         end=end,
         far=None if far == NO_END else far,
-        silent=columns["silent"][place],
-        rx_db=_rounded_pair(columns["rx_db"][place]),
-        tx_db=_rounded_pair(columns["tx_db"][place]),
-        snr_db=_rounded_pair(columns["snr_db"][place]),
-        mpi_db=_rounded_pair(columns["mpi_db"][place]),
-        bias=_rounded(columns["bias"][place]),
-        warmer_k=_rounded(columns["warmer_k"][place]),
-        spread_db=_rounded(columns["spread_db"][place]),
+        silent=bool(deviation.silent[place]),
+        rx_db=_rounded_pair(deviation.rx_db[place].tolist()),
+        tx_db=_rounded_pair(deviation.tx_db[place].tolist()),
+        snr_db=_rounded_pair(deviation.snr_db[place].tolist()),
+        mpi_db=_rounded_pair(deviation.mpi_db[place].tolist()),
+        bias=_rounded(float(deviation.bias[place])),
+        warmer_k=_rounded(float(deviation.warmer_k[place])),
+        spread_db=_rounded(float(deviation.spread_db[place])),
         age_min=0.0 if wrong is None else round(wrong.late_us / US_PER_MIN, DECIMALS),
         unchanged=wrong is not None and NOT_STUCK < wrong.stuck_us < since_us,
         outages=len(state.outages.get(end, ())),

@@ -30,7 +30,13 @@ def update_history(state: TransceiversState, _message: Envelope) -> None:
 
 def record_history(state: TransceiversState) -> None:
     """Record changes at ends whose sensors are stuck or late, and drop records that they no longer report."""
-    broken = {end: wrong for end, wrong in state.impaired.items() if reports_past(wrong)}
+    broken = {
+        end: wrong
+        for end, wrong in state.impaired.items()
+        if wrong.stuck_us != NOT_STUCK or wrong.late_us > 0  # it reports an earlier time
+    }
+    if not broken and not state.light_history:
+        return
     for end in state.light_history.keys() - broken.keys():
         del state.light_history[end]
     for end, wrong in sorted(broken.items()):
@@ -44,11 +50,6 @@ def record_history(state: TransceiversState) -> None:
         elif not kept or not now.is_same_as(kept[-1]):
             kept = (*kept, now)[-RECORDS_MAX:]
         state.light_history[end] = kept
-
-
-def reports_past(wrong: Impairment) -> bool:
-    """Whether such a module reports an earlier time."""
-    return wrong.stuck_us != NOT_STUCK or wrong.late_us > 0
 
 
 def light_record_of(state: TransceiversState, end: int) -> LightRecord:

@@ -130,8 +130,11 @@ def _as_sensors_report(
 
 def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
     """The faulty sensors of these ends; None if all are sound."""
-    broken = [(at, state.impaired[end]) for at, end in enumerate(ends.tolist()) if end in state.impaired]
-    if not any(wrong.misreads for _, wrong in broken):
+    misreading = {end: wrong for end, wrong in state.impaired.items() if wrong.misreads}
+    if not misreading:
+        return None
+    broken = [(at, misreading[end]) for at, end in enumerate(ends.tolist()) if end in misreading]
+    if not broken:
         return None
     sensors = Sensors.sound(len(ends))
     for at, wrong in broken:
