@@ -32,6 +32,7 @@ from services.scheduler.state import (
     link_faults_of,
     occupancy_of,
     place_in_line,
+    put_ended,
     put_slice,
     queue_of,
     queued_us,
@@ -41,7 +42,6 @@ from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Slice, as_waiting, condition_of, without_cubes
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
-from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.job_progress import Progress, placed, ready, unplaced
 from shared.models.jobs.multislice_jobs import all_stopped
@@ -300,7 +300,7 @@ def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str
         preflight_failures=None,
         member=None,
     )
-    dropped = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
+    dropped = put_ended(state, with_state_time(ended, state.now_us))
     if dropped is not None:
         state.changed_documents.add(("slices", slice_name(state, dropped)))
     state.changed_documents.add(("slices", slice_name(state, row.number)))

@@ -7,10 +7,12 @@ when missing.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
+from schemas.names import Shape
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
 from services.scheduler.structures.gang_member import GangMember
@@ -28,6 +30,7 @@ from services.scheduler.structures.slice_record import (
 )
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
+from shared.engine.ended_rows import add_ended
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
@@ -118,6 +121,12 @@ class SchedulerState(State):
     """SlicePhase → the slices in it; see `slices_in`."""
     jobs: dict[str, int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Multislice job → its slice in this pod; see `jobs_of`."""
+    noticed: set[int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """The slices that have notice to leave cubes; see `noticed_slices`."""
+    ended_cubes: dict[tuple[Shape, bool], dict[int, tuple[int, ...]]] | None = field(
+        default=None, metadata=TRANSIENT, kw_only=True
+    )
+    """(shape, twisted) → the cubes of the slices in `ended`, by number; see `ended_cubes_of`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     link_faults: LinkFaults | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """The faults of slices by `bad_ends`; see `faults_of`."""
@@ -165,6 +174,11 @@ def put_slice(state: SchedulerState, row: Slice) -> None:
         state.by_phase.setdefault(row.phase, set()).add(row.number)
     if state.jobs is not None and row.member is not None:
         state.jobs[row.member.job] = row.number
+    if state.noticed is not None:
+        if row.notice is not None:
+            state.noticed.add(row.number)
+        else:
+            state.noticed.discard(row.number)
 
 
 def drop_slice(state: SchedulerState, number: int) -> None:
@@ -174,6 +188,31 @@ def drop_slice(state: SchedulerState, number: int) -> None:
         state.by_phase[row.phase].discard(number)
     if row is not None and row.member is not None and state.jobs is not None:
         state.jobs.pop(row.member.job, None)
+    if row is not None and state.noticed is not None:
+        state.noticed.discard(number)
+
+
+def put_ended(state: SchedulerState, row: Slice) -> int | None:
+    """Store a slice that ended. Returns the number of the oldest one if it was dropped. Nothing else writes
+    `ended`."""
+    dropped = add_ended(state.ended, row.number, row)
+    if state.ended_cubes is not None:
+        if row.cubes:
+            state.ended_cubes.setdefault((row.shape, row.twisted), {})[row.number] = row.cubes
+        if dropped is not None:
+            for cubes in state.ended_cubes.values():
+                cubes.pop(dropped, None)
+    return dropped
+
+
+def ended_cubes_of(state: SchedulerState, shape: Shape, twisted: bool) -> Iterable[tuple[int, ...]]:
+    """The cubes of the slices of a shape that ended last."""
+    if state.ended_cubes is None:
+        state.ended_cubes = {}
+        for row in state.ended.values():
+            if row.cubes:
+                state.ended_cubes.setdefault((row.shape, row.twisted), {})[row.number] = row.cubes
+    return state.ended_cubes.get((shape, twisted), {}).values()
 
 
 def jobs_of(state: SchedulerState) -> dict[str, int]:
@@ -195,7 +234,8 @@ def slices_in(state: SchedulerState, phase: SlicePhase) -> list[Slice]:
         state.by_phase = {}
         for row in state.slices.values():
             state.by_phase.setdefault(row.phase, set()).add(row.number)
-    return [state.slices[number] for number in sorted(state.by_phase.get(phase, ()))]
+    numbers = state.by_phase.get(phase)
+    return [state.slices[number] for number in sorted(numbers)] if numbers else []
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
@@ -365,13 +405,20 @@ def has_notice(state: SchedulerState, number: int) -> bool:
     return row is not None and row.notice is not None
 
 
+def noticed_slices(state: SchedulerState) -> list[tuple[Slice, LeaveNotice]]:
+    """The slices on cubes that have notice to leave some, with the notice, by number."""
+    held = occupancy_of(state).held
+    if state.noticed is None:
+        state.noticed = {row.number for row in state.slices.values() if row.notice is not None}
+    if not state.noticed:
+        return []
+    rows = [state.slices[number] for number in sorted(state.noticed) if number in held]
+    return [(row, row.notice) for row in rows if row.notice is not None]
+
+
 def moving_slices(state: SchedulerState) -> list[tuple[Slice, LeaveNotice, Move]]:
     """The slices that move off a drained cube, or for compaction, with their notice and move, by number."""
-    return [
-        (row, row.notice, row.notice.move)
-        for row in placed_slices(state)
-        if row.notice is not None and row.notice.move is not None
-    ]
+    return [(row, notice, notice.move) for row, notice in noticed_slices(state) if notice.move is not None]
 
 
 def line_of(row: Slice) -> Line:

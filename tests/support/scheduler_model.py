@@ -49,8 +49,10 @@ from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.service import SERVICE
 from services.scheduler.state import (
     SchedulerState,
+    ended_cubes_of,
     faults_of,
     jobs_of,
+    noticed_slices,
     occupancy_of,
     queue_of,
     slices_in,
@@ -668,13 +670,16 @@ class World:
 
     def _check_derived(self) -> None:
         """Check that the tables kept for speed equal those computed from the slices."""
-        fresh = replace(
-            self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None, link_faults=None
-        )
         kept = self.state
+        fresh = replace(kept, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
+        fresh = replace(fresh, link_faults=None, noticed=None, ended_cubes=None)
         for phase in get_args(SlicePhase):
             assert slices_in(kept, phase) == slices_in(fresh, phase)
         assert jobs_of(kept) == jobs_of(fresh)
+        assert noticed_slices(kept) == noticed_slices(fresh)
+        for row in kept.ended.values():
+            cubes = [ended_cubes_of(state, row.shape, row.twisted) for state in (kept, fresh)]
+            assert [*cubes[0]] == [*cubes[1]]
         assert all(as_waiting(row) is row for row in kept.slices.values() if not row.cubes)
         assert all(condition_of(row) == row.phase for row in kept.slices.values() if row.cubes)
         for name in ("holders", "used", "kept", "meshes", "allowed", "idle", "partly"):

@@ -14,9 +14,9 @@ from services.scheduler.state import (
     enqueue,
     has_notice,
     line_of,
+    noticed_slices,
     occupancy_of,
     place_in_line,
-    placed_slices,
     queue_of,
 )
 from services.scheduler.structures.occupancy import WHOLE_CUBE, Corner, block_mask
@@ -113,11 +113,7 @@ def evict_overdue(state: SchedulerState) -> list[Output]:
 
 def _preempted(state: SchedulerState) -> list[tuple[Slice, LeaveNotice]]:
     """The slices that were preempted and have not left yet, with their notice, by number."""
-    return [
-        (row, row.notice)
-        for row in placed_slices(state)
-        if row.notice is not None and row.notice.why == "preempted"
-    ]
+    return [(row, notice) for row, notice in noticed_slices(state) if notice.why == "preempted"]
 
 
 def uncommitted_us(state: SchedulerState, number: int) -> int:
