@@ -25,6 +25,9 @@ PAUSE_S_MAX = 0.5
 FREE_RENDER_S = 0.005
 """A frame that renders faster never causes a skip."""
 
+KeepFrame = Callable[[str, int, bytes], None]
+"""Receives the name, the simulated time in microseconds and the content of a rendered frame."""
+
 _NAME = re.compile(r"[0-9]{20}\.arrows")
 """Other files in the folder are ignored."""
 
@@ -67,13 +70,14 @@ class TelemetryFolder:
         *,
         is_last_due: bool = False,
         freeze: Callable[[], Callable[[], bytes | None]] | None = None,
+        keep: KeepFrame | None = None,
     ) -> None:
-        """Render and `keep` a frame, or skip both if recent frames took so long that they would slow down the
+        """Render and keep a frame, or skip both if recent frames took so long that they would slow down the
         twin. No state depends on frames, and at 50,000 times real time nobody could view them all.
 
         A frame that `is_last_due` by the clock is never skipped, so that the newest readings are those that
         are due. Of skipped frames, `freeze` copies what the frame needs if there is time for that, and
-        `render_deferred` renders the newest one.
+        `render_deferred` renders the newest one. `keep` receives the frame, in place of the method `keep`.
         """
         began_s = time.perf_counter()
         if began_s < self._next_s.get(fabric, 0.0) and not is_last_due:
@@ -83,7 +87,7 @@ class TelemetryFolder:
         self._deferred.pop(fabric, None)
         frame = render()
         if frame is not None:
-            self.keep(fabric, at_us, frame)
+            (keep or self.keep)(fabric, at_us, frame)
         took_s = time.perf_counter() - began_s
         if took_s > FREE_RENDER_S:
             names = len(self._next_s.keys() | {fabric})
