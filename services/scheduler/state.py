@@ -54,6 +54,8 @@ class WaitSummary:
     """The first firm slice in line (production or research)."""
     reasons: dict[Line, str]
     """Line → why its slices have no cubes; filled on demand."""
+    supply: str | None = None
+    """The number of cubes in each use, in words; filled on demand."""
 
 
 @dataclass

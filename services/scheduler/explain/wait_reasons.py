@@ -58,7 +58,7 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
     if row.number == waits.first:
         return (
             f"first in line; needs {needed_cubes_text(state, row.shape)}: "
-            f"{cube_supply_text(state)}{_reserve(state)}"
+            f"{_supply(state, waits)}{_reserve(state)}"
         )
     line = line_of(row)
     if line not in waits.reasons:
@@ -106,9 +106,9 @@ def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
 def _behind(state: SchedulerState, waits: WaitSummary, line: Line) -> str:
     wanted = f"needs {needed_cubes_text(state, line[2])}"
     if line[0] == FILLER:
-        return f"{wanted} that no other slice wants: {cube_supply_text(state)}"
+        return f"{wanted} that no other slice wants: {_supply(state, waits)}"
     if FitFinder(state).for_backfill(line[2]) is None:
-        return f"{wanted}: {cube_supply_text(state)}{_reserve(state)}"
+        return f"{wanted}: {_supply(state, waits)}{_reserve(state)}"
     return queue_order_reason(state, waits)
 
 
@@ -153,6 +153,13 @@ def cube_use(state: SchedulerState, cube: int) -> str:
     if tiers - {"filler"}:
         return "used"
     return "used by filler" if tiers else "idle"
+
+
+def _supply(state: SchedulerState, waits: WaitSummary) -> str:
+    """As `cube_supply_text`, counted once for each wait summary."""
+    if waits.supply is None:
+        waits.supply = cube_supply_text(state)
+    return waits.supply
 
 
 def cube_supply_text(state: SchedulerState) -> str:
