@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from schemas.body import Body
-from schemas.messages.transceivers import EndsStoodOut
+from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection
 from services.transceivers.inspected_ends import InspectedEnds, expected_deviation, inspect_ends
 from services.transceivers.link_optics import LIGHT_PATHS, BoolArray
 from services.transceivers.modules import modules_of
@@ -199,8 +199,11 @@ def _report_outliers(state: TransceiversState, inspected: InspectedEnds) -> list
         state.unseen.pop(inspection.end, None)
     if not news and not usual and not unseen:
         return []
-    rows = tuple({name: getattr(row, name) for name in Inspection.__slots__} for row in news)
-    return [EndsStoodOut.model_validate({"ends": rows, "usual": usual, "unseen": unseen})]
+    rows = tuple(
+        LinkEndInspection.model_construct(**{name: getattr(row, name) for name in Inspection.__slots__})
+        for row in news
+    )
+    return [EndsStoodOut(ends=rows, usual=usual, unseen=unseen)]
 
 
 def _news(state: TransceiversState, inspected: InspectedEnds, out: set[int]) -> set[int]:

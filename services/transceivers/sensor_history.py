@@ -8,7 +8,7 @@ late sensor reports the state at its failure until that time is past.
 import copy
 
 from schemas.envelope import Envelope
-from services.transceivers.link_optics import invalidate_masks
+from services.transceivers.link_optics import invalidate_masks, masks_of
 from services.transceivers.modules import modules_at
 from services.transceivers.state import LightRecord, TransceiversState
 from shared.models.ocs.patched_fibres import port_at
@@ -32,7 +32,7 @@ def record_history(state: TransceiversState) -> None:
     """Record changes at ends whose sensors are stuck or late, and drop records that they no longer report."""
     broken = {
         end: wrong
-        for end, wrong in state.impaired.items()
+        for end, wrong in masks_of(state).misreading.items()
         if wrong.stuck_us != NOT_STUCK or wrong.late_us > 0  # it reports an earlier time
     }
     if not broken and not state.light_history:
