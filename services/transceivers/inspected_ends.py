@@ -161,7 +161,8 @@ def _near_and_beyond(deviation: Deviations, was_outlier: BoolArray) -> tuple[Boo
 
 def _rows_of(deviation: Deviations) -> FloatArray:
     """The values of all ends, one row each, in the order of `_row_of`."""
-    by_end = np.stack([np.nan_to_num(getattr(deviation, name)) for name in BY_END], axis=1)
+    by_end = np.stack([getattr(deviation, name) for name in BY_END], axis=1)
+    by_end[np.isnan(by_end)] = 0.0  # as `_rounded`
     return np.concatenate([*(getattr(deviation, name) for name in BY_STRAND), by_end], axis=1)
 
 
