@@ -19,7 +19,7 @@ def bench(
         list[str] | None,
         typer.Option(
             help="lab, speed, resume, queries, streams, live, topology, availability, reliability, optics, "
-            "scheduler, dcn, hardware, diagnosis, experiments, past, digests or drills; may be "
+            "scheduler, dcn, hardware, diagnosis, experiments, past, commits, digests or drills; may be "
             "repeated"
         ),
     ] = None,

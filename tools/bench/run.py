@@ -289,6 +289,13 @@ def measure_verdicts(quick: bool) -> list[BenchFigure]:
     return measure_diagnosis(quick)
 
 
+def measure_commits_of_roots(quick: bool) -> list[BenchFigure]:
+    """What commits of several root messages gain."""
+    from tools.bench.commits import measure_commits
+
+    return measure_commits(quick)
+
+
 def measure_state_digests(quick: bool) -> list[BenchFigure]:
     """What the digests of stored states cost."""
     from tools.bench.state_digests import measure_digests
@@ -320,6 +327,7 @@ GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "diagnosis": measure_verdicts,
     "experiments": measure_sweeps,
     "past": measure_looking_back,
+    "commits": measure_commits_of_roots,
     "digests": measure_state_digests,
     "drills": measure_drill_cost,
 }
