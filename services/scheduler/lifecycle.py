@@ -22,6 +22,7 @@ from services.scheduler.placement.circuit_commands import connect_joins, disconn
 from services.scheduler.placement.degraded_speed import slice_speed
 from services.scheduler.queue.expected_end import expected_end_us, remaining_run_us
 from services.scheduler.queue.preflight_backoff import after_placement, after_start, after_stop
+from services.scheduler.queue.start_pause import note_attempt, note_start
 from services.scheduler.state import (
     SchedulerState,
     drop_slice,
@@ -113,6 +114,7 @@ def admit(
     if not waits and is_single_pod(row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     store_slice(state, row)
+    note_attempt(state, row)
     name = slice_name(state, row.number)
     admitted = SliceAdmitted(
         slice=name,
@@ -168,6 +170,7 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
         row = replace(row, ends_us=now_us + remaining_run_us(row, row.estimate_us))
     row = replace(row, progress=progress)
     store_slice(state, replace(row, phase=condition, changed_us=now_us, started_us=started_us, reason=None))
+    bodies += note_start(state, row)
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 

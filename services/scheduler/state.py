@@ -28,6 +28,7 @@ from services.scheduler.structures.slice_record import (
     in_multislice_backoff,
     in_preflight_backoff,
 )
+from services.scheduler.structures.start_pause import StartPause
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
 from shared.engine.ended_rows import add_ended
@@ -104,6 +105,8 @@ class SchedulerState(State):
     bad_ends: dict[int, LinkCondition] = field(default_factory=dict)
     """Link ends that are not up. Only those of cubes in use; all of them if links are fixed. Only
     `record_link_end` writes it."""
+    start_pause: StartPause | None = None
+    """Slices in a row that backed off, and the pause of starts that follows; None if the last one ran."""
     admitted: int = 0
     completed: int = 0
     evicted: int = 0
@@ -303,7 +306,7 @@ def invalidate_wait_summary(state: SchedulerState) -> None:
 
 def queue_of(state: SchedulerState) -> Queue:
     """The queue, rebuilt from the slices if missing. It has no slices with a claim, in backoff, or waiting
-    for an OCS."""
+    for an OCS or the end of a pause of starts."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
@@ -319,9 +322,24 @@ def enqueue(state: SchedulerState, row: Slice) -> None:
 
 
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
-    """Whether a waiting slice is outside the queue: it waits for an OCS that is down, or backs off after
-    failed preflights or a failed gang hold."""
-    return in_preflight_backoff(row) or in_multislice_backoff(row) or waits_for_ocs(state, row)
+    """Whether a waiting slice is outside the queue: it waits for an OCS that is down or for the end of a
+    pause of starts, or backs off after failed preflights or a failed gang hold."""
+    return (
+        in_preflight_backoff(row)
+        or in_multislice_backoff(row)
+        or waits_for_ocs(state, row)
+        or waits_for_start_pause(state, row)
+    )
+
+
+def starts_pause(state: SchedulerState) -> bool:
+    """Whether starts pause, or resume with one slice that tries."""
+    return state.start_pause is not None and state.start_pause.pauses > 0
+
+
+def waits_for_start_pause(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice gets no cubes now because the preflights of its pod fail. A mesh uses no links."""
+    return state.start_pause is not None and state.start_pause.stops_starts and not is_mesh(row.shape)
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
@@ -344,8 +362,8 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 def deferred_slices(state: SchedulerState) -> list[Slice]:
     """The waiting slices outside the queue, by number."""
     deferred = slices_in(state, "backing-off")
-    if state.ocs_down:
-        deferred += [row for row in slices_in(state, "queued") if waits_for_ocs(state, row)]
+    if state.ocs_down or starts_pause(state):
+        deferred += [row for row in slices_in(state, "queued") if is_deferred(state, row)]
     return sorted(deferred, key=by_number)
 
 

@@ -13,7 +13,7 @@ from shared.basics.errors import StateRefused
 from shared.engine.service import AnyService
 from shared.engine.state_layout import state_layouts
 
-RULES = 5
+RULES = 6
 """The number of the rules. The changelog has a line with the reason for each increase."""
 
 

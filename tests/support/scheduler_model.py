@@ -38,6 +38,8 @@ from schemas.messages.scheduler import (
     SliceRequeued,
     SliceRestored,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.sequencer import FabricCommissioned, Tick
 from schemas.messages.transceivers import LinksChanged, LinksTrained
@@ -92,9 +94,11 @@ Said = (
     | SliceRequeued
     | SliceBackedOff
     | SliceOverran
+    | StartsPaused
+    | StartsResumed
     | Ended
 )
-"""All messages that a scheduler emits; each is about one slice."""
+"""All messages that a scheduler emits; all but `StartsPaused` are about one slice."""
 
 Chip = tuple[int, int, int, int]
 """(cube, x, y, z), the position inside the cube."""

@@ -8,6 +8,7 @@ from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, fair_share_order, quotas_of
 from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preflight_backoff import failures_text, preflight_failures_of
+from services.scheduler.queue.start_pause import start_pause_text
 from services.scheduler.state import (
     SchedulerState,
     WaitSummary,
@@ -20,6 +21,7 @@ from services.scheduler.state import (
     queue_of,
     speed_without_ocses,
     waits_for_ocs,
+    waits_for_start_pause,
 )
 from services.scheduler.structures.slice_record import CubeClaim, Slice, in_preflight_backoff
 from services.scheduler.structures.waiting_lines import FILLER, Line
@@ -54,6 +56,8 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
         return _ocses(state, row)
     if in_preflight_backoff(row):
         return _backoff_text(state, row)
+    if waits_for_start_pause(state, row):
+        return start_pause_text(state)
     waits = wait_summary_of(state)
     if row.number == waits.first:
         return (
@@ -90,7 +94,8 @@ def _ocses(state: SchedulerState, row: Slice) -> str:
 def _backoff_text(state: SchedulerState, row: Slice) -> str:
     """Until when the slice backs off, and the links that failed."""
     until = f"backs off until {format_time(preflight_failures_of(row).again_us)}"
-    return f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
+    reason = f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
+    return f"{reason}; then {start_pause_text(state)}" if waits_for_start_pause(state, row) else reason
 
 
 def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
