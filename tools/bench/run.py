@@ -125,6 +125,18 @@ def measure_speed(quick: bool) -> list[BenchFigure]:
     return figures
 
 
+def measure_speeds(quick: bool) -> list[BenchFigure]:
+    """Measure the speed of embedded twins, and the rules of four worlds in the lab."""
+    return [*measure_speed(quick), *measure_rule_costs(quick)]
+
+
+def measure_rule_costs(quick: bool) -> list[BenchFigure]:
+    """Measure the time for each message by service and rule."""
+    from tools.bench.rule_costs import measure_rules
+
+    return measure_rules(quick)
+
+
 def measure_resume(quick: bool) -> list[BenchFigure]:
     """Measure the time from SIGKILL of the whole twin to its first healthy answer, and the same for its
     server alone."""
@@ -312,7 +324,8 @@ def measure_drill_cost(quick: bool) -> list[BenchFigure]:
 
 GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "lab": measure_lab,
-    "speed": measure_speed,
+    "speed": measure_speeds,
+    "rules": measure_rule_costs,
     "resume": measure_resume,
     "queries": measure_queries,
     "streams": measure_event_streams,
