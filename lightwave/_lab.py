@@ -145,7 +145,7 @@ def parameters(kind: str = "superpod") -> list[ParameterInfo]:
     64
     """
     with without_option_names():
-        return _parameters(kind)
+        return [*_parameters(kind)]
 
 
 def measures() -> Mapping[str, Measure]:

@@ -22,14 +22,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import WINDOWS_MAX, Scalar
-from ops.experiments.service_run import RunResult
 from ops.experiments.variant_sites import ExperimentParameter, parameters_of, site_sha256
 from ops.experiments.variants import Variant
 from ops.lab.backlog import BACKLOGS, SAMPLES
@@ -40,6 +39,9 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.files.atomic_files import atomic_file
 from shared.storage.files.own_files import SMALL_MAX, open_own, read_own
 from shared.storage.files.own_folders import is_own_folder, make_own_folders
+
+if TYPE_CHECKING:
+    from ops.experiments.service_run import RunResult
 
 # A stored run of an experiment. Other programs may have written the file, so reading validates every value.
 
@@ -291,7 +293,7 @@ class Dataset:
         runs = {path.name for path in _part_files(self.folder, RUNS)}
         return sum(known.values()) if runs <= known.keys() else None
 
-    def keep(self, variant: Variant, seed: int, trial: RunResult) -> RunRow:
+    def keep(self, variant: Variant, seed: int, trial: "RunResult") -> RunRow:
         """Store a run that succeeded."""
         key = self._key(variant, seed)
         columns: Columns = {

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ops.experiments.part_classes import LOG_MEASURES, part_classes
 from ops.experiments.recorded_inputs import has_recorded_inputs
-from ops.experiments.reliability_run import LOG_MEASURES, part_classes
 from ops.experiments.schema import Experiment
 from ops.experiments.variants import variants_of
 from schemas.config.fabric_configs import config_model

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ops.experiments.part_classes import LOG_MEASURES, part_classes
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all, measure_halves
 from ops.lab.backlog import add_samples
 from schemas.config.pods import AnyPodConfig, FabricConfig
@@ -19,7 +20,6 @@ from schemas.names import FaultKind
 from services.failures.hazards import (
     Hazard,
     first_hazard,
-    hazard_classes,
     next_hazard,
     parts_at_risk,
     seeds_of,
@@ -30,10 +30,8 @@ from services.totals.fabric_spans import PodSpan
 from services.totals.measures import MEASURES
 from services.totals.slice_log import PodLog
 from shared.basics.keyed_random import draw_index, draw_lognormal
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.fabric_plants import plant_of
-from shared.models.faults.fault_kinds import FAULTS, mean_repair_h, rate_per_day
-from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.ocs.parts import PART
 from shared.models.reliability.draws import FloatArray, IntArray
 from shared.models.reliability.failure_kernel import FailureHistory, FaultPiece, replay
@@ -42,8 +40,6 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
 
 PARTS_PER_CUBE = {"host": HOSTS_PER_CUBE, "link": ENDS_PER_CUBE}
 """Class → number of its parts per cube, for classes of which a cube needs every part to be healthy."""
-LOG_MEASURES = ("placeable_", "block_")
-"""Prefixes of the measures that depend on when each cube was available."""
 
 
 def run_kernel(plan: ExperimentRunPlan) -> RunResult:
@@ -71,26 +67,6 @@ def run_kernel(plan: ExperimentRunPlan) -> RunResult:
         halves=measure_halves(plan.measures, first, second),
         backlogs=add_samples([{"open_repairs": pod.open_repairs(plan.sample_times_us)} for pod in pods]),
     )
-
-
-def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
-    """Return the classes of parts that fail in a pod, with times in microseconds."""
-    plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
-    found = {}
-    for kind in hazard_classes():
-        rate = rate_per_day(kind, rates, plant) if rates.enabled else 0.0
-        if parts_at_risk(kind, plant) and rate:
-            row = FAULTS[kind]
-            mean_us = mean_repair_h(kind, config.repairs) * US_PER_HOUR  # type: ignore[arg-type]  # has what is asked
-            found[kind] = PartClass(
-                kind,
-                parts_at_risk(kind, plant),
-                rate,
-                mean_us,
-                row.repair_priority,
-                special=WORK_DEFINITIONS[row.work].at_link_ends,
-            )
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ops.experiments.interval_text import NO_INTERVAL, display_unit, interval_text
-from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.steadiness import VariantSteadiness
 from ops.lab.backlog import BACKLOGS
 from ops.lab.offered_load import LoadCheck, is_crew
 from ops.report.tables import count_text
+
+if TYPE_CHECKING:
+    from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 PROBLEMS_MAX = 5
 """Lines of problems that are shown."""
@@ -17,7 +20,7 @@ LOAD_HEADERS = ("VARIANT", "OF", "LOAD", "RELAXATION", "STEADY")
 BACKLOG_HEADERS = ("VARIANT", "BACKLOG", "START", "END", "A-DAY", "P", "STEADY")
 
 
-def answer_text(results: Results) -> str:
+def answer_text(results: "Results") -> str:
     """Return the answer to the question in a sentence. For a quick run, the sentence states that it answers
     nothing."""
     sentence = _answer(results)
@@ -26,7 +29,7 @@ def answer_text(results: Results) -> str:
     return sentence
 
 
-def _answer(results: Results) -> str:
+def _answer(results: "Results") -> str:
     verdict = results.verdict
     if verdict is not None:
         more = f"; about {verdict.seeds_needed:,} seeds decide it" if verdict.seeds_needed is not None else ""
@@ -37,7 +40,7 @@ def _answer(results: Results) -> str:
     return _extremes(results) + _not_steady(results)
 
 
-def _extremes(results: Results) -> str:
+def _extremes(results: "Results") -> str:
     """The lowest and the highest figure of the first measure."""
     figures = results.figures
     name = results.planned.experiment.measure[0]
@@ -53,7 +56,7 @@ def _extremes(results: Results) -> str:
     )
 
 
-def _not_steady(results: Results) -> str:
+def _not_steady(results: "Results") -> str:
     """A sentence on the variants that are not steady, whose figures answer nothing in general."""
     unsteady = [*results.unsteady.values()]
     if not unsteady:
@@ -108,7 +111,7 @@ def backlog_rows(steadiness: Sequence[VariantSteadiness], *, is_quick: bool = Fa
     ]
 
 
-def halves_text(one: MeasureEstimate) -> tuple[str, str]:
+def halves_text(one: "MeasureEstimate") -> tuple[str, str]:
     """The figure in both halves of the runs, `-` if it is not known."""
     if one.halves is None:
         return "-", "-"
@@ -117,7 +120,7 @@ def halves_text(one: MeasureEstimate) -> tuple[str, str]:
     return first, second
 
 
-def estimate_note(one: MeasureEstimate, results: Results | None = None) -> str:
+def estimate_note(one: "MeasureEstimate", results: "Results | None" = None) -> str:
     """Notes on an estimate; with the results that it is of, also whether its variant is steady."""
     notes = []
     if results is not None and (unsteady := results.unsteady.get(one.variant)) is not None:
@@ -140,7 +143,7 @@ def estimate_note(one: MeasureEstimate, results: Results | None = None) -> str:
     return "; ".join(notes)
 
 
-def difference_note(one: VariantDifference, results: Results | None = None) -> str:
+def difference_note(one: "VariantDifference", results: "Results | None" = None) -> str:
     """Notes on a difference: significance, and the gain of common seeds; with the results that it is of, also
     whether both variants are steady."""
     notes = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from scipy.special import ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from ops.experiments.dataset import RunKey, RunRow
 from ops.experiments.interval_text import display_unit, interval_text
@@ -19,7 +19,7 @@ from ops.experiments.steadiness import (
     steadiness_after,
     steadiness_before,
 )
-from ops.experiments.sweep import SweepResult
+from ops.experiments.sweep_result import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval
@@ -276,7 +276,7 @@ def bootstrap_narrowing(interval: Interval) -> float:
     """The half-width of the bootstrap as a share of Student's, for normal runs: it uses the normal quantile
     and the uncorrected deviation."""
     n = interval.runs
-    normal = float(ndtri((1.0 + interval.confidence) / 2.0))
+    normal = float(scipy.special.ndtri((1.0 + interval.confidence) / 2.0))
     return math.sqrt((n - 1.0) / n) * normal / quantile_of_t(n - 1, interval.confidence)
 
 

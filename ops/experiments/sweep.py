@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 
@@ -15,6 +15,7 @@ from ops.experiments.recorded_inputs import requests_of, trace_of
 from ops.experiments.reliability_run import run_exact, run_kernel
 from ops.experiments.seed_stopping_rule import is_enough, seed_of, seed_rounds
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, run_services
+from ops.experiments.sweep_result import SweepResult
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant
 from shared.basics.errors import OperationFailed
@@ -52,15 +53,6 @@ class SweepProgress:
     left_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SweepResult:
-    """The result of a sweep. `is_enough` is true if every measure has its required precision."""
-
-    rows: Mapping[RunKey, RunRow]
-    seeds: int
-    is_enough: bool
-
-
 def run_sweep(
     planned: PlannedExperiment,
     dataset: Dataset,
@@ -76,18 +68,6 @@ def run_sweep(
         if is_enough(planned, rows, seeds):
             return SweepResult(rows, seeds, is_enough=True)
     return SweepResult(rows, seeds, is_enough=not planned.experiment.stop_when)
-
-
-def partial_result(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow]) -> SweepResult:
-    """Return the result of the runs so far. It uses the seeds that all variants have finished, without a
-    gap."""
-    most = planned.experiment.seeds.count or planned.experiment.seeds.most or 0
-    seeds = 0
-    while seeds < most and all((v.key, seed_of(planned, v, seeds)) in rows for v in planned.variants):
-        seeds += 1
-    return SweepResult(
-        rows, seeds, is_enough=is_enough(planned, rows, seeds) or not planned.experiment.stop_when
-    )
 
 
 def _run_missing(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 
-from scipy.stats import qmc
+import scipy  # which loads scipy.stats when it is first used
 
 from ops.experiments.schema import VARIANTS_MAX, Experiment, LatinHypercube, Scalar, Values
 from ops.sites.configuration import takes_whole_numbers
@@ -92,7 +92,7 @@ def _latin_hypercube_rows(hypercube: LatinHypercube) -> list[Values]:
             )
         if takes_whole_numbers(name) and math.ceil(least) > math.floor(most):
             raise InvalidInput(f"{bounds} contains no whole number, but {name} is a count")
-    unit = qmc.LatinHypercube(len(hypercube.between), rng=hypercube.seed).random(hypercube.points)
+    unit = scipy.stats.qmc.LatinHypercube(len(hypercube.between), rng=hypercube.seed).random(hypercube.points)
     return [
         {
             name: _interpolated(name, hypercube.between[name], share)

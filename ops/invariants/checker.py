@@ -19,6 +19,7 @@ from ops.invariants.slices import (
     CubeChecker,
     PreflightChecker,
     SliceChecker,
+    StartPauseChecker,
     StaticPodSliceChecker,
 )
 from schemas.envelope import Envelope
@@ -42,6 +43,7 @@ class PodCheckers:
             self.slices,
             PreflightChecker(),
             BackOffChecker(),
+            StartPauseChecker(),
             CubeChecker(),
             SliceCircuitsChecker(),
             StaticPodSliceChecker(),

@@ -25,6 +25,8 @@ from schemas.messages.scheduler import (
     SliceRequeued,
     SliceRestored,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.messages.workload import SliceRequested
@@ -191,7 +193,8 @@ class PreflightChecker:
 
 
 class BackOffChecker:
-    """A slice that backs off after failed preflights has no cubes, and gets none before the back-off ends.
+    """A slice that backs off after failed preflights has no cubes, and gets none before the back-off ends, or
+    starts resume.
 
     The back-off lasts at least `scheduler.preflight_backoff_s` and at most the maximum."""
 
@@ -225,6 +228,51 @@ class BackOffChecker:
         elif isinstance(body, SliceCompleted | SliceEvicted):
             self._requeued.discard(body.slice)
             self._until_us.pop(body.slice, None)
+        elif isinstance(body, StartsResumed):
+            self._until_us.clear()
+
+
+class StartPauseChecker:
+    """While starts pause, no slice of whole cubes gets cubes, except those of multislice jobs, which may hold
+    some already. Pauses double from `scheduler.preflight_backoff_s` to the maximum; a repair shortens one."""
+
+    def __init__(self) -> None:
+        self._bounds_us = (0, 0)
+        self._lasts_us = 0
+        """Length of the next pause."""
+        self._until_us = 0
+        self._is_paused = False
+        self._multislice: set[str] = set()
+
+    def see(self, message: Envelope) -> Iterator[str]:
+        body = message.body
+        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig):
+            config = body.config.scheduler
+            least_us = config.preflight_backoff_s * US_PER_S
+            self._bounds_us = (least_us, max(least_us, config.preflight_backoff_max_s * US_PER_S))
+            self._lasts_us = least_us
+        elif isinstance(body, SliceRequested) and body.multislice is not None:
+            self._multislice.add(body.slice)
+        elif isinstance(body, StartsPaused):
+            yield from self._pause(body.until_us, message.at_us)
+        elif isinstance(body, StartsResumed):
+            if not self._is_paused:
+                yield f"starts resume with {body.slice}, but were not paused"
+            self._is_paused, self._until_us, self._lasts_us = False, 0, self._bounds_us[0]
+        elif isinstance(body, SliceAdmitted):
+            is_free = body.corner is not None or body.slice in self._multislice
+            if message.at_us < self._until_us and not is_free:
+                yield f"{body.slice} gets cubes, but starts pause until {self._until_us}"
+
+    def _pause(self, until_us: int, at_us: int) -> Iterator[str]:
+        if at_us < self._until_us:  # a repair
+            if not at_us <= until_us < self._until_us:
+                yield f"a pause of starts until {self._until_us} changes to {until_us}, which is not sooner"
+        else:
+            if until_us - at_us != self._lasts_us:
+                yield f"starts pause for {until_us - at_us} us, not {self._lasts_us}"
+            self._lasts_us = min(2 * self._lasts_us, self._bounds_us[1])
+        self._is_paused, self._until_us = True, until_us
 
 
 class CubeChecker:

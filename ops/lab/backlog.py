@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ops.lab.site_run import SiteRun
 from schemas.documents.repairs import RepairsSummary
 from services.scheduler.state import SchedulerState
 from services.totals.summaries import summary_of
 from shared.basics.units import US_PER_DAY
+
+if TYPE_CHECKING:
+    from ops.lab.site_run import SiteRun
 
 SAMPLES = 40
 """Intervals between the samples of a run."""
@@ -45,7 +48,7 @@ class BacklogRecorder:
     samples: dict[str, list[int]] = field(default_factory=dict)
     _taken: int = 0
 
-    def see(self, run: SiteRun) -> None:
+    def see(self, run: "SiteRun") -> None:
         """Sample if it is time. At the commissioning of its fabrics a site has no backlog."""
         due = sum(at_us <= run.at_us for at_us in self.times_us)
         if due <= self._taken:
@@ -56,7 +59,7 @@ class BacklogRecorder:
         self._taken = due
 
 
-def backlogs_of(run: SiteRun) -> dict[str, int]:
+def backlogs_of(run: "SiteRun") -> dict[str, int]:
     """The backlogs of all fabrics of a site now, without those whose services do not run."""
     found: dict[str, int] = {}
     for instance in run.lab.site.instances:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -54,10 +55,11 @@ class ParameterInfo:
     meaning: str
 
 
-def parameters(kind: str = DEFAULT_KIND) -> list[ParameterInfo]:
+@cache
+def parameters(kind: str = DEFAULT_KIND) -> tuple[ParameterInfo, ...]:
     """Every parameter of a kind of fabric that can be set, in the order of its configuration."""
     known = parameters_of(_model_of(kind))
-    return [_parameter_info(name, known[name]) for name in _settable(known)]
+    return tuple([_parameter_info(name, known[name]) for name in _settable(known)])
 
 
 def _settable(known: Mapping[str, FieldInfo]) -> Iterator[str]:

@@ -55,6 +55,7 @@ from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakingRedisStore
+from shared.runtimes.embedded.uncommitted_roots import ROOTS_PER_COMMIT
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.files.atomic_files import PRIVATE_UMASK
 from shared.storage.log.frame_files import TelemetryFolder
@@ -295,6 +296,7 @@ class EmbeddedTwinProcess:
             log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self.telemetry,
+            roots_per_commit=ROOTS_PER_COMMIT,
             on_append=self._log_notable,
             snapshots=self.snapshots.taker(site),
             software=software_version(),

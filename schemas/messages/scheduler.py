@@ -107,6 +107,21 @@ class SliceBackedOff(SchedulerBody):
     over: tuple[Count, ...]
 
 
+class StartsPaused(SchedulerBody):
+    """The last `slices` slices that got whole cubes backed off after failed preflights. Until `until_us`, no
+    waiting slice of whole cubes gets cubes; then one tries. Emitted again if its preflight fails, and if a
+    repair shortens the pause."""
+
+    until_us: Count
+    slices: Annotated[int, Field(ge=1)]
+
+
+class StartsResumed(SchedulerBody):
+    """This slice of whole cubes runs, so starts no longer pause. Slices that backed off are back in line."""
+
+    slice: SliceName
+
+
 class SliceOverran(SchedulerBody):
     """The slice has had its cubes for longer than its owner's estimate. The estimate is doubled to
     `estimate_us`, so that it ends at `ends_us`. The promised starts of other slices may slip."""

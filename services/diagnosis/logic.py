@@ -222,7 +222,7 @@ def _give_verdicts(state: DiagnosisState, fresh: set[int], cause: str) -> list[O
     in_verdict = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.rechecks.keys()
     candidates = [
         suspicion
-        for suspicion in suspicions(state.outliers)
+        for suspicion in suspicions(_with_far_ends(state, fresh))
         if suspicion.end in fresh or suspicion.other in fresh
     ]
     free = [
@@ -240,6 +240,14 @@ def _give_verdicts(state: DiagnosisState, fresh: set[int], cause: str) -> list[O
     for option in _remedies(state, free):
         emitted += _give_verdict(state, option, cause)
     return emitted
+
+
+def _with_far_ends(state: DiagnosisState, ends: set[int]) -> dict[int, Inspection]:
+    """Those of these ends that are outliers, with the far ends of their links. Suspicions about them depend
+    on no other end."""
+    own = ends & state.outliers.keys()
+    fars = {state.outliers[end].far for end in own} & state.outliers.keys()
+    return {end: state.outliers[end] for end in own | fars if end is not None}
 
 
 def _is_known_to_shake(state: DiagnosisState, suspicion: Suspicion) -> bool:

@@ -129,6 +129,10 @@ def no_frames(*_arguments: object, **_options: object) -> Iterator[tuple[int, by
     return iter(())
 
 
+RowsOfName = Callable[[str], Sequence[RowT]]
+"""Name of documents → the rows that follow from them."""
+
+
 @dataclass(frozen=True, slots=True)
 class KindView(Generic[RowT, RelatedT]):
     """How resources of one kind are read. Each function takes the twin and a fabric; finding one resource
@@ -144,6 +148,10 @@ class KindView(Generic[RowT, RelatedT]):
     """Fields that `short_listing` leaves empty, because they are long."""
     short_listing: Callable[["TwinPorts", str], Sequence[RowT]] | None = None
     """The listing for a reader who does not need these fields; None if it would save nothing."""
+    rows_of_name: Callable[["TwinPorts", str, bool], RowsOfName[RowT] | None] | None = None
+    """For a fabric, and whether the fields of `left_out` are not needed: makes the rows that follow from the
+    documents of one name, of the kinds in `kind.documents`. None if a row follows from documents of several
+    names."""
 
 
 @dataclass(frozen=True, slots=True)

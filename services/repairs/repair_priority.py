@@ -23,7 +23,7 @@ def next_assignment(state: RepairsState) -> tuple[int, int] | None:
     general, fibre = state.config.technicians, state.fibre_technicians
     if len(state.begun) >= general + fibre:
         return None
-    waiting = [number for number, repair in state.queued.items() if spares.is_in_stock(state, repair)]
+    waiting = spares.queued_in_stock(state)
     technician = _free_technician(state, range(general, general + fibre), "off_hours_fibre_technicians")
     if technician is not None:
         at_link_ends = [

@@ -38,6 +38,13 @@ def is_in_stock(state: RepairsState, repair: Repair) -> bool:
     return stock is None or _stock_level(state, stock) > 0
 
 
+def queued_in_stock(state: RepairsState) -> list[int]:
+    """The queued repairs whose part is in stock. Repairs with the same fault and work need the same part."""
+    examples = {(repair.kind, repair.work): repair for repair in state.queued.values()}
+    in_stock = {needs for needs, repair in examples.items() if is_in_stock(state, repair)}
+    return [number for number, repair in state.queued.items() if (repair.kind, repair.work) in in_stock]
+
+
 def take(state: RepairsState, repair: Repair) -> None:
     """Take the part for a repair that starts."""
     _change(state, repair, -1)
@@ -60,7 +67,8 @@ def next_delivery_us(state: RepairsState) -> int | None:
     """The time of the next delivery that a queued repair waits for; None if none does."""
     if not state.spares_on_order:
         return None
-    lacking = {stock_of(state, repair) for repair in state.queued.values() if not is_in_stock(state, repair)}
+    examples = {(repair.kind, repair.work): repair for repair in state.queued.values()}
+    lacking = {stock_of(state, repair) for repair in examples.values() if not is_in_stock(state, repair)}
     return min((arrives_us for arrives_us, stock in state.spares_on_order if stock in lacking), default=None)
 
 

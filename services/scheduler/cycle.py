@@ -28,6 +28,7 @@ from services.scheduler.queue.drain_windows import (
 from services.scheduler.queue.order import fair_share_order, filler_order
 from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preemption import strength_of
+from services.scheduler.queue.start_pause import settle_attempt
 from services.scheduler.recovery.drain_moves import move_off_drained_cubes
 from services.scheduler.recovery.preemption_notices import claim_cubes, serve_claims, start_compaction
 from services.scheduler.recovery.recovery import recover_interrupted
@@ -59,6 +60,7 @@ class CycleDecision:
 
 def cycle(state: SchedulerState) -> list[Output]:
     """Assign idle cubes to slices in order of need; return the emitted messages."""
+    settle_attempt(state)
     # 1. Interrupted slices, all in one plan: they have work to lose.
     emitted = recover_interrupted(state)
     # 2. Slices on drained cubes, because repairs wait for those cubes; then the warm spares.

@@ -22,27 +22,30 @@ from services.scheduler.placement.circuit_commands import connect_joins, disconn
 from services.scheduler.placement.degraded_speed import slice_speed
 from services.scheduler.queue.expected_end import expected_end_us, remaining_run_us
 from services.scheduler.queue.preflight_backoff import after_placement, after_start, after_stop
+from services.scheduler.queue.start_pause import note_attempt, note_start
 from services.scheduler.state import (
     SchedulerState,
     drop_slice,
     enqueue,
+    faults_of,
     is_deferred,
     line_of,
+    link_faults_of,
     occupancy_of,
     place_in_line,
+    put_ended,
     put_slice,
     queue_of,
     queued_us,
+    record_link_end,
 )
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Slice, as_waiting, condition_of, without_cubes
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
-from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs.job_progress import Progress, placed, ready, unplaced
 from shared.models.jobs.multislice_jobs import all_stopped
-from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 
 def slice_name(state: SchedulerState, number: int) -> str:
@@ -88,7 +91,7 @@ def admit(
         preflight_until_us(state) if not joins and corner is None and state.config.preflight_s else None
     )
     waits = bool(joins) or until_us is not None
-    links_down, links_degraded = count_bad_ends(state, row.number)
+    faults = faults_of(state, replace(row, cubes=cubes, corner=corner))
     progress = placed(row.progress or Progress(row.terms, state.now_us), state.now_us)
     waited_us = state.now_us - queued_us(row)
     row = replace(
@@ -97,8 +100,8 @@ def admit(
         cubes=cubes,
         corner=corner,
         started_us=None if waits else state.now_us,
-        links_down=links_down,
-        links_degraded=links_degraded,
+        links_down=len(faults.down),
+        links_degraded=len(faults.degraded),
         reason=None,
         progress=progress,
         links_checked=False,
@@ -111,6 +114,7 @@ def admit(
     if not waits and is_single_pod(row):
         row = replace(row, progress=ready(progress, state.now_us, row.speed_ppm))
     store_slice(state, row)
+    note_attempt(state, row)
     name = slice_name(state, row.number)
     admitted = SliceAdmitted(
         slice=name,
@@ -166,6 +170,7 @@ def report_condition(state: SchedulerState, row: Slice, cause: str | None = None
         row = replace(row, ends_us=now_us + remaining_run_us(row, row.estimate_us))
     row = replace(row, progress=progress)
     store_slice(state, replace(row, phase=condition, changed_us=now_us, started_us=started_us, reason=None))
+    bodies += note_start(state, row)
     return [body if cause is None else CausedBy(cause, body) for body in bodies]
 
 
@@ -189,17 +194,6 @@ def start_preflight(state: SchedulerState, row: Slice, cause: str | None) -> lis
     )
     body = SlicePreflight(slice=slice_name(state, row.number), until_us=until_us)
     return [body if cause is None else CausedBy(cause, body)]
-
-
-def count_bad_ends(state: SchedulerState, number: int) -> tuple[int, int]:
-    """The link ends of a slice that are (down, degraded)."""
-    if not state.bad_ends:
-        return 0, 0
-    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
-    conditions = [
-        condition for end, condition in state.bad_ends.items() if slice_at(occupancy, end) == number
-    ]
-    return conditions.count("down"), conditions.count("degraded")
 
 
 def degraded_message(state: SchedulerState, row: Slice) -> SliceDegraded:
@@ -267,9 +261,9 @@ def release_cubes(state: SchedulerState, row: Slice) -> Slice:
     state.chips_allocated -= row.chips
     row = cancel_move(state, row)
     if state.bad_ends and row.corner is None and not state.placement.links_are_fixed:
-        left = frozenset(row.cubes)
-        for end in [end for end in state.bad_ends if end // ENDS_PER_CUBE in left]:
-            del state.bad_ends[end]
+        link_faults = link_faults_of(state)
+        for end in [end for cube in row.cubes for end in link_faults.ends_on(cube)]:
+            record_link_end(state, end, None)
     return without_cubes(row)
 
 
@@ -309,7 +303,7 @@ def _enter_ended(state: SchedulerState, row: Slice, how: EndedState, reason: str
         preflight_failures=None,
         member=None,
     )
-    dropped = add_ended(state.ended, row.number, with_state_time(ended, state.now_us))
+    dropped = put_ended(state, with_state_time(ended, state.now_us))
     if dropped is not None:
         state.changed_documents.add(("slices", slice_name(state, dropped)))
     state.changed_documents.add(("slices", slice_name(state, row.number)))

@@ -5,10 +5,10 @@ traffic.
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
 from schemas.envelope import Envelope
 from schemas.messages.ocs import CircuitsConnected, CircuitsRefused, OcsDown, OcsFreed, OcsHeld, OcsUp
+from schemas.messages.repairs import RepairCompleted
 from schemas.messages.scheduler import DisconnectCircuits, SchedulerBody, SliceEvicted, SliceRestored
 from schemas.messages.transceivers import LinksChanged, LinksTrained
 from schemas.names import number_of
@@ -23,16 +23,25 @@ from services.scheduler.lifecycle import (
     slice_name,
     store_slice,
 )
+from services.scheduler.placement.cube_ranking import on_repair_closed
 from services.scheduler.placement.degraded_speed import failed_part, slice_speed
 from services.scheduler.queue.preflight_backoff import after_failed_preflight
+from services.scheduler.queue.start_pause import after_failed_attempt, shorten_start_pause
 from services.scheduler.recovery.recovery import decision_time_us, interrupt
-from services.scheduler.state import SchedulerState, occupancy_of, put_slice, slices_in
+from services.scheduler.state import (
+    SchedulerState,
+    occupancy_of,
+    put_slice,
+    record_link_end,
+    slices_in,
+    starts_pause,
+)
+from services.scheduler.structures.link_faults import LinkCondition
 from services.scheduler.structures.slice_record import Slice, condition_of
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.jobs.job_progress import slowed
 
-LinkCondition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
 """Slice number → change in its (down, degraded) link ends."""
 
@@ -88,10 +97,14 @@ def end_preflights(state: SchedulerState) -> list[Output]:
 def _finish_preflight(state: SchedulerState, row: Slice, cause: str) -> list[Output]:
     """Start the slice, or let recovery decide at once if one of its links is down."""
     if not row.links_down or state.placement.links_are_fixed:
-        return report_condition(state, row)
+        was_paused = starts_pause(state)
+        emitted = report_condition(state, row)
+        return emitted + cycle(state) if was_paused and not starts_pause(state) else emitted
+    paused = after_failed_attempt(state, row)
     row = after_failed_preflight(state, row)
     put_slice(state, row)
-    return interrupt(state, row, failed_part(state, row), cause, state.now_us) + cycle(state)
+    hit = interrupt(state, row, failed_part(state, row), cause, state.now_us)
+    return [*paused, *hit, *cycle(state)]
 
 
 def on_ocs_down(state: SchedulerState, body: OcsDown | OcsHeld, _message: Envelope) -> list[Output]:
@@ -109,13 +122,18 @@ def on_ocs_up(state: SchedulerState, body: OcsUp | OcsFreed, _message: Envelope)
         state.ocs_down_causes[body.ocs] = remaining
         return []
     state.ocs_down.pop(body.ocs, None)
-    return _rebuild_queue(state)
+    return [*shorten_start_pause(state), *_rebuild_queue(state)]
 
 
 def _rebuild_queue(state: SchedulerState) -> list[Output]:
     """Rebuild the queue: whether a slice is deferred depends on which OCSes are down."""
     state.queue = None
     return cycle(state)
+
+
+def on_repair_completed(state: SchedulerState, body: RepairCompleted, message: Envelope) -> list[Output]:
+    """Rank the cube as usual again, and shorten a pause of starts: the repair may have been the cause."""
+    return [*on_repair_closed(state, body, message), *shorten_start_pause(state)]
 
 
 def on_links_changed(state: SchedulerState, body: LinksChanged, message: Envelope) -> list[Output]:
@@ -209,10 +227,7 @@ def _record_condition(
         if only not in (None, number) or (number is None and not placement.links_are_fixed):
             continue
         before = state.bad_ends.get(end)
-        if condition is None:
-            state.bad_ends.pop(end, None)
-        else:
-            state.bad_ends[end] = condition
+        record_link_end(state, end, condition)
         if number is None:
             continue
         down, degraded_by = changes.get(number, (0, 0))

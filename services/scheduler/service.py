@@ -37,9 +37,11 @@ from services.scheduler import (
     timers,
 )
 from services.scheduler.chip_accounting import on_usage_reported, update_chip_accounting
+from services.scheduler.migrations import add_start_pause
 from services.scheduler.placement import cube_ranking
 from services.scheduler.state import SchedulerState, commission
-from shared.engine.service import Service, on
+from shared.engine.service import Migration, Service, on
+from shared.engine.state_layout import state_layout
 
 SERVICE: Service[SchedulerState] = Service(
     name="scheduler",
@@ -69,7 +71,7 @@ SERVICE: Service[SchedulerState] = Service(
         on(LinksTrained, link_events.on_links_trained),
         on(LinksChanged, link_events.on_links_changed),
         on(RepairOpened, cube_ranking.on_repair_opened, runs_after=False),
-        on(RepairCompleted, cube_ranking.on_repair_closed, runs_after=False),
+        on(RepairCompleted, link_events.on_repair_completed, runs_after=False),
         on(RepairCancelled, cube_ranking.on_repair_closed, runs_after=False),
         on(RepairFailed, cube_ranking.on_repair_closed, runs_after=False),
         on(UsageReported, on_usage_reported, runs_after=False),
@@ -89,4 +91,5 @@ SERVICE: Service[SchedulerState] = Service(
     due=timers.due,
     document_keys=documents.document_keys,
     document=documents.document,
+    migrations=(Migration("cac694efd031c20d", state_layout(SchedulerState), add_start_pause),),
 )

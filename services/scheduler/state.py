@@ -1,19 +1,22 @@
 """The scheduler's state of one pod: slices, unusable cubes, and links that are down or degraded.
 
 What the scheduler knows of one slice is in its record (`structures/slice_record.py`). The occupancy of cubes,
-the queue and the indexes by phase and job follow from the records. They are kept only for speed (`occupancy`,
-`queue`, `by_phase`, `jobs`) and rebuilt when missing.
+the queue and the indexes by phase and job follow from the records. The faults of slices follow from the bad
+link ends. All are kept only for speed (`occupancy`, `queue`, `by_phase`, `jobs`, `link_faults`) and rebuilt
+when missing.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
+from schemas.names import Shape
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
 from services.scheduler.structures.gang_member import GangMember
+from services.scheduler.structures.link_faults import LinkCondition, LinkFaults, SliceFaults
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import (
@@ -25,8 +28,10 @@ from services.scheduler.structures.slice_record import (
     in_multislice_backoff,
     in_preflight_backoff,
 )
+from services.scheduler.structures.start_pause import StartPause
 from services.scheduler.structures.waiting_lines import TIERS, Line, Place, Queue
 from shared.basics.keyed_random import draw_uniform
+from shared.engine.ended_rows import add_ended
 from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACE_LINKS
@@ -50,6 +55,8 @@ class WaitSummary:
     """The first firm slice in line (production or research)."""
     reasons: dict[Line, str]
     """Line → why its slices have no cubes; filled on demand."""
+    supply: str | None = None
+    """The number of cubes in each use, in words; filled on demand."""
 
 
 @dataclass
@@ -95,8 +102,11 @@ class SchedulerState(State):
     """Drained cube → when it is back in use, if that is known."""
     drain_windows: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     """Cube → (beginning, end or None) of the drain that is planned for it; see `queue/drain_windows.py`."""
-    bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
-    """Link ends that are not up. Only those of cubes in use; all of them if links are fixed."""
+    bad_ends: dict[int, LinkCondition] = field(default_factory=dict)
+    """Link ends that are not up. Only those of cubes in use; all of them if links are fixed. Only
+    `record_link_end` writes it."""
+    start_pause: StartPause | None = None
+    """Slices in a row that backed off, and the pause of starts that follows; None if the last one ran."""
     admitted: int = 0
     completed: int = 0
     evicted: int = 0
@@ -116,7 +126,15 @@ class SchedulerState(State):
     """SlicePhase → the slices in it; see `slices_in`."""
     jobs: dict[str, int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Multislice job → its slice in this pod; see `jobs_of`."""
+    noticed: set[int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """The slices that have notice to leave cubes; see `noticed_slices`."""
+    ended_cubes: dict[tuple[Shape, bool], dict[int, tuple[int, ...]]] | None = field(
+        default=None, metadata=TRANSIENT, kw_only=True
+    )
+    """(shape, twisted) → the cubes of the slices in `ended`, by number; see `ended_cubes_of`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    link_faults: LinkFaults | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """The faults of slices by `bad_ends`; see `faults_of`."""
     queue: Queue | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     waits: WaitSummary | None = field(default=None, metadata=TRANSIENT, kw_only=True)
 
@@ -161,6 +179,11 @@ def put_slice(state: SchedulerState, row: Slice) -> None:
         state.by_phase.setdefault(row.phase, set()).add(row.number)
     if state.jobs is not None and row.member is not None:
         state.jobs[row.member.job] = row.number
+    if state.noticed is not None:
+        if row.notice is not None:
+            state.noticed.add(row.number)
+        else:
+            state.noticed.discard(row.number)
 
 
 def drop_slice(state: SchedulerState, number: int) -> None:
@@ -170,6 +193,31 @@ def drop_slice(state: SchedulerState, number: int) -> None:
         state.by_phase[row.phase].discard(number)
     if row is not None and row.member is not None and state.jobs is not None:
         state.jobs.pop(row.member.job, None)
+    if row is not None and state.noticed is not None:
+        state.noticed.discard(number)
+
+
+def put_ended(state: SchedulerState, row: Slice) -> int | None:
+    """Store a slice that ended. Returns the number of the oldest one if it was dropped. Nothing else writes
+    `ended`."""
+    dropped = add_ended(state.ended, row.number, row)
+    if state.ended_cubes is not None:
+        if row.cubes:
+            state.ended_cubes.setdefault((row.shape, row.twisted), {})[row.number] = row.cubes
+        if dropped is not None:
+            for cubes in state.ended_cubes.values():
+                cubes.pop(dropped, None)
+    return dropped
+
+
+def ended_cubes_of(state: SchedulerState, shape: Shape, twisted: bool) -> Iterable[tuple[int, ...]]:
+    """The cubes of the slices of a shape that ended last."""
+    if state.ended_cubes is None:
+        state.ended_cubes = {}
+        for row in state.ended.values():
+            if row.cubes:
+                state.ended_cubes.setdefault((row.shape, row.twisted), {})[row.number] = row.cubes
+    return state.ended_cubes.get((shape, twisted), {}).values()
 
 
 def jobs_of(state: SchedulerState) -> dict[str, int]:
@@ -191,7 +239,8 @@ def slices_in(state: SchedulerState, phase: SlicePhase) -> list[Slice]:
         state.by_phase = {}
         for row in state.slices.values():
             state.by_phase.setdefault(row.phase, set()).add(row.number)
-    return [state.slices[number] for number in sorted(state.by_phase.get(phase, ()))]
+    numbers = state.by_phase.get(phase)
+    return [state.slices[number] for number in sorted(numbers)] if numbers else []
 
 
 def occupancy_of(state: SchedulerState) -> Occupancy:
@@ -213,6 +262,33 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
     return state.occupancy
 
 
+def record_link_end(state: SchedulerState, end: int, condition: LinkCondition | None) -> None:
+    """Store the condition of a link end; None if it is up, or dark because no slice uses it. Nothing else
+    writes `bad_ends`."""
+    if state.bad_ends.get(end) == condition:
+        return
+    if condition is None:
+        del state.bad_ends[end]
+    else:
+        state.bad_ends[end] = condition
+    if state.link_faults is not None:
+        state.link_faults.record(end, condition)
+
+
+def link_faults_of(state: SchedulerState) -> LinkFaults:
+    """The link ends that are not up, by cube, rebuilt from `bad_ends` if missing."""
+    if state.link_faults is None:
+        state.link_faults = LinkFaults(state.bad_ends, state.placement.is_inside)
+    return state.link_faults
+
+
+def faults_of(state: SchedulerState, row: Slice) -> SliceFaults:
+    """The link ends of a slice on cubes that are not up. A slice inside one cube uses no links."""
+    if not state.bad_ends or row.corner is not None:
+        return SliceFaults(row.shape, row.cubes)
+    return link_faults_of(state).of(row.shape, row.cubes)
+
+
 def is_in_use(state: SchedulerState, cube: int) -> bool:
     """Whether slices in general may be placed on a cube: it is healthy, not drained, and not about to be."""
     return cube not in state.unhealthy and cube not in state.drained and cube not in state.drain_windows
@@ -230,7 +306,7 @@ def invalidate_wait_summary(state: SchedulerState) -> None:
 
 def queue_of(state: SchedulerState) -> Queue:
     """The queue, rebuilt from the slices if missing. It has no slices with a claim, in backoff, or waiting
-    for an OCS."""
+    for an OCS or the end of a pause of starts."""
     if state.queue is None:
         state.queue = Queue()
         for row in state.slices.values():
@@ -246,9 +322,24 @@ def enqueue(state: SchedulerState, row: Slice) -> None:
 
 
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
-    """Whether a waiting slice is outside the queue: it waits for an OCS that is down, or backs off after
-    failed preflights or a failed gang hold."""
-    return in_preflight_backoff(row) or in_multislice_backoff(row) or waits_for_ocs(state, row)
+    """Whether a waiting slice is outside the queue: it waits for an OCS that is down or for the end of a
+    pause of starts, or backs off after failed preflights or a failed gang hold."""
+    return (
+        in_preflight_backoff(row)
+        or in_multislice_backoff(row)
+        or waits_for_ocs(state, row)
+        or waits_for_start_pause(state, row)
+    )
+
+
+def starts_pause(state: SchedulerState) -> bool:
+    """Whether starts pause, or resume with one slice that tries."""
+    return state.start_pause is not None and state.start_pause.pauses > 0
+
+
+def waits_for_start_pause(state: SchedulerState, row: Slice) -> bool:
+    """Whether a slice gets no cubes now because the preflights of its pod fail. A mesh uses no links."""
+    return state.start_pause is not None and state.start_pause.stops_starts and not is_mesh(row.shape)
 
 
 def waits_for_ocs(state: SchedulerState, row: Slice) -> bool:
@@ -271,8 +362,8 @@ def speed_without_ocses(state: SchedulerState, row: Slice) -> int:
 def deferred_slices(state: SchedulerState) -> list[Slice]:
     """The waiting slices outside the queue, by number."""
     deferred = slices_in(state, "backing-off")
-    if state.ocs_down:
-        deferred += [row for row in slices_in(state, "queued") if waits_for_ocs(state, row)]
+    if state.ocs_down or starts_pause(state):
+        deferred += [row for row in slices_in(state, "queued") if is_deferred(state, row)]
     return sorted(deferred, key=by_number)
 
 
@@ -334,13 +425,20 @@ def has_notice(state: SchedulerState, number: int) -> bool:
     return row is not None and row.notice is not None
 
 
+def noticed_slices(state: SchedulerState) -> list[tuple[Slice, LeaveNotice]]:
+    """The slices on cubes that have notice to leave some, with the notice, by number."""
+    held = occupancy_of(state).held
+    if state.noticed is None:
+        state.noticed = {row.number for row in state.slices.values() if row.notice is not None}
+    if not state.noticed:
+        return []
+    rows = [state.slices[number] for number in sorted(state.noticed) if number in held]
+    return [(row, row.notice) for row in rows if row.notice is not None]
+
+
 def moving_slices(state: SchedulerState) -> list[tuple[Slice, LeaveNotice, Move]]:
     """The slices that move off a drained cube, or for compaction, with their notice and move, by number."""
-    return [
-        (row, row.notice, row.notice.move)
-        for row in placed_slices(state)
-        if row.notice is not None and row.notice.move is not None
-    ]
+    return [(row, notice, notice.move) for row, notice in noticed_slices(state) if notice.move is not None]
 
 
 def line_of(row: Slice) -> Line:

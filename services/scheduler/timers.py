@@ -9,6 +9,7 @@ from services.scheduler.lifecycle import slice_name, store_slice
 from services.scheduler.link_events import end_preflights, preflights_end_us
 from services.scheduler.multislice.gang_hold import end_backoffs, end_holds, members_due_us
 from services.scheduler.queue.preflight_backoff import end_preflight_backoffs, preflight_backoffs_end_us
+from services.scheduler.queue.start_pause import end_start_pause, start_pause_ends_us
 from services.scheduler.recovery.drain_moves import end_moves, moves_end_us
 from services.scheduler.recovery.preemption_notices import evict_overdue, graces_end_us
 from services.scheduler.recovery.recovery import next_decision_us
@@ -50,8 +51,9 @@ def due(state: SchedulerState) -> int | None:
 def _next_cycle_us(state: SchedulerState) -> int | None:
     """The next time at which a decision is due.
 
-    Candidates: a recovery decision, the end of a grace period, move, estimate, hold or backoff, the health
-    check of a suspected cube, or the time at which the first slice in line may preempt more slices.
+    Candidates: a recovery decision, the end of a grace period, move, estimate, hold, backoff or pause of
+    starts, the health check of a suspected cube, or the time at which the first slice in line may preempt
+    more slices.
     """
     times = (
         next_decision_us(state),
@@ -62,6 +64,7 @@ def _next_cycle_us(state: SchedulerState) -> int | None:
         state.next_preemption_us,
         members_due_us(state),
         preflight_backoffs_end_us(state),
+        start_pause_ends_us(state),
     )
     return min([at_us for at_us in times if at_us is not None], default=None)
 
@@ -83,4 +86,5 @@ def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Outp
     emitted += end_holds(state)
     end_backoffs(state)
     end_preflight_backoffs(state)
+    end_start_pause(state)
     return emitted + cycle(state)

@@ -6,12 +6,15 @@ spans. Forecasts and what-if queries compute `FORECAST_MEASURES`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from schemas.api.forecast import MeasureName
 from services.service_names import kinds_with
 from services.totals.availability_time import BLOCK_SIZES
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
+
+if TYPE_CHECKING:
+    from schemas.api.forecast import MeasureName
 
 PODS, SUPERPODS, NETWORKS = ("scheduler",), ("scheduler", "ocs"), ("traffic",)
 """The services of fabrics with slices, with slices and OCSes, and with traffic. Measures name services, not
@@ -390,7 +393,7 @@ def _percent(name: str, meaning: str, compute: Compute) -> Measure:
     return replace(MEASURES[name], unit="%", meaning=meaning, compute=compute)
 
 
-FORECAST_MEASURES: Mapping[MeasureName, Measure] = {
+FORECAST_MEASURES: "Mapping[MeasureName, Measure]" = {
     "goodput": _percent("goodput", "share of all chip-time whose work was kept", _kept_share(PERCENT)),
     "lost": Measure(
         "lost",

@@ -37,7 +37,8 @@ def masks_of(state: TransceiversState) -> EndMasks:
         moved = _mask(state, (end_at(ocs, port).number for _, ocs, port in map(port_at, state.patched)))
         changed = _mask(state, (end for end, wrong in state.impaired.items() if wrong.changes_light))
         dropped = _mask(state, (end for end, wrong in state.impaired.items() if wrong.dropped))
-        state.masks = EndMasks(moved, moved | changed, dropped)
+        misreading = {end: wrong for end, wrong in state.impaired.items() if wrong.misreads}
+        state.masks = EndMasks(moved, moved | changed, dropped, misreading)
     return state.masks
 
 

@@ -9,32 +9,25 @@ doubtful ends. An end whose only impairment is mirror drift counts as impaired o
 for days it is too small.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from schemas.body import Body
-from schemas.messages.transceivers import EndsStoodOut
+from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection
+from services.transceivers.inspected_ends import InspectedEnds, expected_deviation, inspect_ends
 from services.transceivers.link_optics import LIGHT_PATHS, BoolArray
 from services.transceivers.modules import modules_of
 from services.transceivers.state import TransceiversState
-from services.transceivers.telemetry import light_of, readings_for_light
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
 from shared.models.optics.impairments import SOUND
 from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import STRANDS, IntArray, ocs_of
-from shared.models.telemetry.false_alarms import rows_of_ends
-from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray
 from shared.models.telemetry.outlier_thresholds import (
-    READINGS_PER_INSPECTION,
-    Deviations,
     ExpectationOffsets,
     Inspection,
-    deviations,
-    has_moved,
-    is_outlier,
     may_false_alarm,
     reads_as_much,
 )
@@ -44,7 +37,6 @@ EARLY_INSPECTION_US = US_PER_MIN
 OUTAGES_KEPT_MAX = 16
 SNR_DB_PER_DB = 2.0
 """Upper bound: how much the SNR in dB falls with a dB of light."""
-DECIMALS = 2
 
 
 def schedule_inspection(state: TransceiversState) -> None:
@@ -104,7 +96,7 @@ def _inspect_early(state: TransceiversState) -> list[Body]:
     linked = early[state.peer[early] != NO_END]
     both = np.union1d(linked, state.peer[linked])
     ends = np.intersect1d(_candidates(state, both), both)
-    return _report_outliers(state, {inspection.end: inspection for inspection in inspect(state, ends)})
+    return _report_outliers(state, inspect_ends(state, ends))
 
 
 def _inspect_all(state: TransceiversState) -> list[Body]:
@@ -117,10 +109,10 @@ def _inspect_all(state: TransceiversState) -> list[Body]:
         else:
             del state.outages[end]
     ends = _candidates(state, np.flatnonzero(state.peer != NO_END))
-    inspections = {inspection.end: inspection for inspection in inspect(state, ends)}
+    inspected = inspect_ends(state, ends)
     if len(ends):
         schedule_inspection(state)
-    return _report_outliers(state, inspections)
+    return _report_outliers(state, inspected)
 
 
 def _last_day(state: TransceiversState, end: int) -> tuple[int, ...]:
@@ -170,7 +162,7 @@ def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[i
 
     Noise then decides which of them could be outliers. Dark ends are left out.
     """
-    offsets = _expected_deviation(state, linked)
+    offsets = expected_deviation(state, linked)
     here = np.flatnonzero(np.isin(linked, list(drifting)) & (state.lit[linked] > 0))
     ends = linked[here]
     both = (ends.tolist(), state.peer[ends].tolist())
@@ -185,103 +177,45 @@ def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[i
     return replace(offsets, rx_db=rx_db, snr_db=snr_db, mpi_db=mpi_db)
 
 
-def _report_outliers(state: TransceiversState, inspections: dict[int, Inspection]) -> list[Body]:
+def _report_outliers(state: TransceiversState, inspected: InspectedEnds) -> list[Body]:
     """Update the reported ends and emit what has changed.
 
     An outlier is reported with its far end. Ends under repair keep their report. An end that can
     no longer be read is reported once as unseen, until it can be read.
     """
-    out = {
-        end
-        for end, inspection in inspections.items()
-        if is_outlier(inspection, was_outlier=end in state.reported)
-    }
-    out |= {far for end in out if (far := inspections[end].far) is not None}
+    out = inspected.outliers()
+    out |= {far for end in out if (far := int(state.peer[end])) != NO_END}
     out |= state.reported.keys() & _ends_under_repair(state)
-    gone = sorted((state.reported.keys() & inspections.keys()) - out)
-    usual = tuple(end for end in gone if reads_as_much(inspections[end], state.reported[end]))
+    gone = sorted((state.reported.keys() & inspected.ends) - out)
+    usual = tuple(end for end in gone if reads_as_much(inspected[end], state.reported[end]))
     unseen = tuple(end for end in gone if end not in usual and end not in state.unseen)
     for end in usual:
         del state.reported[end]
         state.unseen.pop(end, None)
     state.unseen.update((end, True) for end in unseen)
-    news = [inspections[end] for end in sorted(out & inspections.keys()) if _is_news(state, inspections[end])]
+    news = [inspected[end] for end in sorted(_news(state, inspected, out & inspected.ends))]
     for inspection in news:
         state.reported[inspection.end] = inspection
         state.unseen.pop(inspection.end, None)
     if not news and not usual and not unseen:
         return []
-    rows = tuple(asdict(inspection) for inspection in news)
-    return [EndsStoodOut.model_validate({"ends": rows, "usual": usual, "unseen": unseen})]
+    rows = tuple(
+        LinkEndInspection.model_construct(**{name: getattr(row, name) for name in Inspection.__slots__})
+        for row in news
+    )
+    return [EndsStoodOut(ends=rows, usual=usual, unseen=unseen)]
 
 
-def _is_news(state: TransceiversState, inspection: Inspection) -> bool:
-    """Whether an end was not an outlier at the last inspection, or was one by other values."""
-    reported = state.reported.get(inspection.end)
-    return reported is None or inspection.end in state.unseen or has_moved(inspection, reported)
+def _news(state: TransceiversState, inspected: InspectedEnds, out: set[int]) -> set[int]:
+    """Which of these outliers were none at the last inspection, or were outliers by other values."""
+    known = {end for end in out if end in state.reported and end not in state.unseen}
+    return (out - known) | inspected.moved(known)
 
 
 def inspect(state: TransceiversState, ends: IntArray) -> list[Inspection]:
     """The inspections of these ends, in their order."""
-    linked = state.peer[ends] != NO_END
-    inspections: dict[int, Inspection] = {}
-    for group, is_linked in ((ends[linked], True), (ends[~linked], False)):
-        if len(group):
-            rows = _inspect_group(state, group, is_linked=is_linked)
-            inspections |= {inspection.end: inspection for inspection in rows}
-    return [inspections[end] for end in ends.tolist()]
-
-
-def _inspect_group(state: TransceiversState, ends: IntArray, *, is_linked: bool) -> list[Inspection]:
-    made = modules_of(state).calibration
-    light, expected = (
-        light_of(state, ends, state.now_us, wrong, is_linked=is_linked) for wrong in (state.impaired, {})
-    )
-    times = READINGS_PER_INSPECTION
-    read_us = np.repeat(state.now_us - US_PER_MIN * np.arange(times), len(ends))
-    readings = readings_for_light(state, np.tile(ends, times), light.repeated(times), read_us)
-    # All readings use the temperature at the inspection: it changes by far less than a threshold in
-    # minutes.
-    deviation = deviations(readings, expected, made, _expected_deviation(state, ends), ends)
-    return [_inspection_of(state, end, place, deviation) for place, end in enumerate(ends.tolist())]
-
-
-def _inspection_of(state: TransceiversState, end: int, place: int, deviation: Deviations) -> Inspection:
-    wrong = state.impaired.get(end)
-    since_us = state.now_us - (next_frame_due_us(state.config.inspection_interval_s, 0) or 0)
-    far = int(state.peer[end])
-    return Inspection(
-        end=end,
-        far=None if far == NO_END else far,
-        silent=bool(deviation.silent[place]),
-        rx_db=_rounded_pair(deviation.rx_db[place]),
-        tx_db=_rounded_pair(deviation.tx_db[place]),
-        snr_db=_rounded_pair(deviation.snr_db[place]),
-        mpi_db=_rounded_pair(deviation.mpi_db[place]),
-        bias=_rounded(deviation.bias[place]),
-        warmer_k=_rounded(deviation.warmer_k[place]),
-        spread_db=_rounded(deviation.spread_db[place]),
-        age_min=0.0 if wrong is None else round(wrong.late_us / US_PER_MIN, DECIMALS),
-        unchanged=wrong is not None and NOT_STUCK < wrong.stuck_us < since_us,
-        outages=len(state.outages.get(end, ())),
-    )
-
-
-def _rounded(value: float) -> float:
-    """Round to the digits that are reported; 0 if there is no reading."""
-    return 0.0 if np.isnan(value) else round(float(value), DECIMALS) + 0.0
-
-
-def _rounded_pair(values: FloatArray) -> tuple[float | None, float | None]:
-    first, second = (None if np.isnan(value) else _rounded(value) for value in values)
-    return first, second
-
-
-def _expected_deviation(state: TransceiversState, ends: IntArray) -> ExpectationOffsets:
-    """The error of the expected values of these ends."""
-    part = rows_of_ends(modules_of(state).accepted, ends)
-    peers = state.peer[ends].astype(np.int64)
-    return replace(part, rx_db=part.rx_db + LIGHT_PATHS[state.kind].off_db(state, ends, peers))
+    inspected = inspect_ends(state, ends)
+    return [inspected[end] for end in ends.tolist()]
 
 
 def _doubtful(state: TransceiversState, ends: IntArray) -> BoolArray:

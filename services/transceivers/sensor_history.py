@@ -8,7 +8,7 @@ late sensor reports the state at its failure until that time is past.
 import copy
 
 from schemas.envelope import Envelope
-from services.transceivers.link_optics import invalidate_masks
+from services.transceivers.link_optics import invalidate_masks, masks_of
 from services.transceivers.modules import modules_at
 from services.transceivers.state import LightRecord, TransceiversState
 from shared.models.ocs.patched_fibres import port_at
@@ -30,7 +30,13 @@ def update_history(state: TransceiversState, _message: Envelope) -> None:
 
 def record_history(state: TransceiversState) -> None:
     """Record changes at ends whose sensors are stuck or late, and drop records that they no longer report."""
-    broken = {end: wrong for end, wrong in state.impaired.items() if reports_past(wrong)}
+    broken = {
+        end: wrong
+        for end, wrong in masks_of(state).misreading.items()
+        if wrong.stuck_us != NOT_STUCK or wrong.late_us > 0  # it reports an earlier time
+    }
+    if not broken and not state.light_history:
+        return
     for end in state.light_history.keys() - broken.keys():
         del state.light_history[end]
     for end, wrong in sorted(broken.items()):
@@ -44,11 +50,6 @@ def record_history(state: TransceiversState) -> None:
         elif not kept or not now.is_same_as(kept[-1]):
             kept = (*kept, now)[-RECORDS_MAX:]
         state.light_history[end] = kept
-
-
-def reports_past(wrong: Impairment) -> bool:
-    """Whether such a module reports an earlier time."""
-    return wrong.stuck_us != NOT_STUCK or wrong.late_us > 0
 
 
 def light_record_of(state: TransceiversState, end: int) -> LightRecord:

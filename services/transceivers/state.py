@@ -1,6 +1,7 @@
 """State of the link ends of one fabric. Arrays are indexed by link-end number, 96 a cube."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -101,12 +102,14 @@ class EndMasks:
     """Masks by link end.
 
     `moved`: the fibre of one of its ports uses a spare port. `changed`: a moved fibre or an impairment
-    changes the light of its link. `dropped`: its link is in a short outage.
+    changes the light of its link. `dropped`: its link is in a short outage. `misreading`: the impairments of
+    the ends whose modules read wrong.
     """
 
     moved: npt.NDArray[np.bool_]
     changed: npt.NDArray[np.bool_]
     dropped: npt.NDArray[np.bool_]
+    misreading: Mapping[int, Impairment]
 
 
 @dataclass

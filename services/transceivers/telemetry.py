@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.envelope import Envelope
-from services.transceivers.link_optics import path_loss_db, strands_between
+from services.transceivers.link_optics import masks_of, path_loss_db, strands_between
 from services.transceivers.modules import bias_ageing, expected_bias_ageing, modules_of
 from services.transceivers.sensor_history import state_at
 from services.transceivers.state import LINK_STATES, TransceiversState
@@ -130,8 +130,11 @@ def _as_sensors_report(
 
 def sensors_of(state: TransceiversState, ends: IntArray) -> Sensors | None:
     """The faulty sensors of these ends; None if all are sound."""
-    broken = [(at, state.impaired[end]) for at, end in enumerate(ends.tolist()) if end in state.impaired]
-    if not any(wrong.misreads for _, wrong in broken):
+    misreading = masks_of(state).misreading
+    if not misreading:
+        return None
+    broken = [(at, misreading[end]) for at, end in enumerate(ends.tolist()) if end in misreading]
+    if not broken:
         return None
     sensors = Sensors.sound(len(ends))
     for at, wrong in broken:

@@ -3,7 +3,7 @@ nothing to inherit."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -14,8 +14,7 @@ from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import StateT
 
 
-@dataclass(frozen=True, slots=True)
-class CausedBy:
+class CausedBy(NamedTuple):
     """A body whose cause is an earlier message than the handled one. Use it when a Tick completes an
     operation that another message started, so that `why` finds that message."""
 

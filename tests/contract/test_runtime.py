@@ -50,6 +50,7 @@ from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin
+from shared.runtimes.embedded.uncommitted_roots import ROOTS_PER_COMMIT
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.lab import Lab
 from shared.storage.log.indexed_log import IndexedLogs
@@ -186,6 +187,7 @@ class Embedded:
             place=store.place,
             log=self.logs.open(plan.site),
             dead_letters=DeadLetterFile(folder / "dead-letters.jsonl"),
+            roots_per_commit=ROOTS_PER_COMMIT,
         )
         self.clock = EmbeddedClock(speed=1.0, wall_s=lambda: self.wall_s)
         self.twin = EmbeddedTwin([self.runner], store, self.clock, lambda: None)

@@ -38,13 +38,16 @@ def commit(self, *args, real=RedisStore.commit, **named):
         die()
     return found
 kind = sys.argv.pop(1)
+import ops.twin.up
+ops.twin.up.ROOTS_PER_COMMIT = 1
 IndexedLog.append = append
 RedisStore.commit = commit
 from ops.cli.main import main
 main()
 """
 """The command line, which is killed after the message that begins a phase is on the log, or after the commit
-of the states that have read it. After a restart the next such message is that of the next phase."""
+of the states that have read it. After a restart the next such message is that of the next phase, because each
+root has its own commit."""
 DRILL = "pod-0/drill-0"
 END_S_MAX = 120.0
 

@@ -12,7 +12,7 @@ from ops.experiments.result_json import results_json
 from ops.experiments.results import results_of
 from ops.experiments.schema import Experiment
 from ops.experiments.seed_stopping_rule import seed_of
-from ops.experiments.sweep import SweepResult
+from ops.experiments.sweep_result import SweepResult
 
 KEPT = Path(__file__).parent / "experiment.json"
 DIGITS = 9

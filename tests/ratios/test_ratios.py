@@ -10,7 +10,7 @@ from tools.bench.run import run_bench
 
 pytestmark = pytest.mark.slow("measures each group of speeds for up to minutes")
 
-GROUPS = ("dcn", "digests", "hardware", "optics", "reliability", "scheduler", "topology")
+GROUPS = ("dcn", "digests", "hardware", "optics", "reliability", "rules", "scheduler", "topology")
 SLACK = 0.8
 """A short measurement on a busy machine may miss a goal by this factor."""
 

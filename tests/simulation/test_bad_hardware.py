@@ -7,9 +7,11 @@ from ops.sites.configuration import superpod_config
 from schemas.messages.operator import InjectFault
 from schemas.messages.scheduler import SlicePreflight, SliceStarted
 from schemas.registry import decode
+from services.scheduler.explain.wait_reasons import wait_reason
 from services.scheduler.state import SchedulerState, slices_in
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.site_driver import LabRequest
+from shared.models.superpod.shapes import is_mesh
 from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
 
@@ -19,11 +21,12 @@ few more."""
 
 
 class Judge:
-    """Reads a log and collects: violated invariants, preflights since the last start of each slice, and
-    started slices."""
+    """Reads a log and collects: violated invariants, preflights since the last start of each slice, started
+    slices, and counts of messages by type."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.messages: Counter[str] = Counter()
         self.preflights: Counter[str] = Counter()
         self.most = 0
         self.started_us: list[int] = []
@@ -33,6 +36,7 @@ class Judge:
         for line in lines.splitlines():
             message = decode(line)
             self.problems += self._checkers.see(message)
+            self.messages[type(message.body).__name__] += 1
             if isinstance(message.body, SlicePreflight):
                 self.preflights[message.body.slice] += 1
                 self.most = max(self.most, self.preflights[message.body.slice])
@@ -75,3 +79,24 @@ def test_a_vibrating_ocs_is_not_retried_forever_and_the_pod_recovers_with_it() -
     assert isinstance(scheduler, SchedulerState)
     assert [row for row in scheduler.slices.values() if row.state == "recovering"] == []
     assert slices_in(scheduler, "backing-off") == []
+
+
+def test_a_day_on_dark_links_takes_few_more_messages_than_a_day_on_good_ones() -> None:
+    """No preflight passes, so starts pause and one slice tries at a time. Meshes run as usual."""
+    calm, storm = Judge(), Judge()
+    for judge, loss_db in ((calm, "1"), (storm, "10")):
+        pairs = ["pod.cubes=16", f"transceivers.fibre_loss_db={loss_db}"]
+        lab = pod_lab(superpod_config(pairs, seed=23), sink=judge)
+        lab.run(US_PER_DAY)
+    assert calm.problems == storm.problems == []
+    assert calm.messages["StartsPaused"] == 0
+    assert storm.messages["StartsPaused"] >= 20
+    assert storm.messages["StartsResumed"] == 0
+    assert storm.messages["SlicePreflight"] <= 2 * PREFLIGHTS_A_DAY
+    assert storm.started_us
+    assert sum(storm.messages.values()) <= 1.5 * sum(calm.messages.values())
+    scheduler = lab.site.instance(POD, "scheduler").state
+    assert isinstance(scheduler, SchedulerState)
+    waiting = [row for row in scheduler.slices.values() if row.state == "queued" and not is_mesh(row.shape)]
+    assert all("one slice tries again at" in wait_reason(scheduler, row) for row in waiting)
+    assert waiting

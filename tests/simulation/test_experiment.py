@@ -18,7 +18,8 @@ from ops.experiments import sweep
 from ops.experiments.dataset import RUNS, SERIES, digest_of, open_dataset
 from ops.experiments.loader import PlannedExperiment, read_experiment
 from ops.experiments.service_run import RunResult, run_services
-from ops.experiments.sweep import RUNNERS, SweepResult, SweepRun, plan_of, run_sweep
+from ops.experiments.sweep import RUNNERS, SweepRun, plan_of, run_sweep
+from ops.experiments.sweep_result import SweepResult
 from ops.experiments.variant_sites import sites_of
 from ops.lab.run import RunPlan, run_site
 from ops.local.software_version import software_version

@@ -36,6 +36,7 @@ from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakeOnPut, WakingRedisStore
+from shared.runtimes.embedded.uncommitted_roots import ROOTS_PER_COMMIT
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_reader import commissioned_with
@@ -217,6 +218,7 @@ class DrivenTwin:
             log=self.logs.open(site),
             dead_letters=self.dead_letters,
             telemetry=self._telemetry,
+            roots_per_commit=ROOTS_PER_COMMIT,
         )
 
     def advance(self, hours: float) -> None:

@@ -3,7 +3,8 @@ slices wait, and for how long all that wait would have fitted.
 
 It uses no state and no rule of the scheduler, only the log and four rules of docs/explanation/scheduler.md.
 Idle cubes fit any slice of a superpod by their number. Warm spares and cubes that are held back stay free. A
-slice that backs off gets none. While an OCS is down or held for work, slices of whole cubes may wait for it.
+slice that backs off gets none. While an OCS is down or held for work, slices of whole cubes may wait for it,
+and while starts pause, for the end of the pause.
 """
 
 from collections.abc import Iterable
@@ -30,6 +31,8 @@ from schemas.messages.scheduler import (
     SliceRefused,
     SliceRequeued,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.workload import SliceRequested
 from schemas.names import number_of
@@ -74,6 +77,7 @@ class IdleCubes:
     _queued: dict[str, int] = field(default_factory=dict)
     """Those that wait for cubes → until when they back off."""
     _since: IdleWhileWaiting | None = None
+    _starts_pause: bool = False
 
     def see(self, cascade: Iterable[Envelope]) -> None:
         """Take a root message and all that follows from it."""
@@ -109,6 +113,8 @@ class IdleCubes:
         may = [name for name, until_us in self._queued.items() if until_us <= at_us]
         if self._without_ocs and not self.ignores_ocs and any(self._chips[n] >= CHIPS_OF_A_CUBE for n in may):
             return (), ()  # such a slice waits for the OCS, or as the first in line for more cubes: unknown
+        if self._starts_pause and any(self._chips[name] >= CHIPS_OF_A_CUBE for name in may):
+            return (), ()
         need = max((-(-self._chips[name] // CHIPS_OF_A_CUBE) for name in may), default=0)
         return (tuple(may), idle) if may and need <= len(idle) - kept else ((), ())
 
@@ -139,6 +145,10 @@ class IdleCubes:
                 self._without_ocs.add(("held", ocs))
             case OcsFreed(ocs=ocs):
                 self._without_ocs.discard(("held", ocs))
+            case StartsPaused():
+                self._starts_pause = True
+            case StartsResumed():
+                self._starts_pause = False
 
     def _see_slice(self, message: Envelope) -> None:
         match message.body:

@@ -65,7 +65,7 @@ class RunnerTwin:
         if waiting:
             assert self.runner.step(waiting[0], self.runner.site.now_us + 5)
             return
-        due_us = self.runner.due_us()
+        due_us = self.runner.next_due_us()
         assert due_us is not None
         assert not self.runner.step(None, due_us)
 

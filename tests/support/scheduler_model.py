@@ -38,6 +38,8 @@ from schemas.messages.scheduler import (
     SliceRequeued,
     SliceRestored,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.sequencer import FabricCommissioned, Tick
 from schemas.messages.transceivers import LinksChanged, LinksTrained
@@ -47,7 +49,16 @@ from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
 from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.service import SERVICE
-from services.scheduler.state import SchedulerState, jobs_of, occupancy_of, queue_of, slices_in
+from services.scheduler.state import (
+    SchedulerState,
+    ended_cubes_of,
+    faults_of,
+    jobs_of,
+    noticed_slices,
+    occupancy_of,
+    queue_of,
+    slices_in,
+)
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import (
     CubeClaim,
@@ -83,9 +94,11 @@ Said = (
     | SliceRequeued
     | SliceBackedOff
     | SliceOverran
+    | StartsPaused
+    | StartsResumed
     | Ended
 )
-"""All messages that a scheduler emits; each is about one slice."""
+"""All messages that a scheduler emits; all but `StartsPaused` are about one slice."""
 
 Chip = tuple[int, int, int, int]
 """(cube, x, y, z), the position inside the cube."""
@@ -661,16 +674,23 @@ class World:
 
     def _check_derived(self) -> None:
         """Check that the tables kept for speed equal those computed from the slices."""
-        fresh = replace(self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
         kept = self.state
+        fresh = replace(kept, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
+        fresh = replace(fresh, link_faults=None, noticed=None, ended_cubes=None)
         for phase in get_args(SlicePhase):
             assert slices_in(kept, phase) == slices_in(fresh, phase)
         assert jobs_of(kept) == jobs_of(fresh)
+        assert noticed_slices(kept) == noticed_slices(fresh)
+        for row in kept.ended.values():
+            cubes = [ended_cubes_of(state, row.shape, row.twisted) for state in (kept, fresh)]
+            assert [*cubes[0]] == [*cubes[1]]
         assert all(as_waiting(row) is row for row in kept.slices.values() if not row.cubes)
         assert all(condition_of(row) == row.phase for row in kept.slices.values() if row.cubes)
         for name in ("holders", "used", "kept", "meshes", "allowed", "idle", "partly"):
             if kept.occupancy is not None:
                 assert getattr(kept.occupancy, name) == getattr(occupancy_of(fresh), name)
+        for row in kept.slices.values():
+            assert faults_of(kept, row) == faults_of(fresh, row)
         if kept.queue is not None:
             assert kept.queue.lines == queue_of(fresh).lines
 
@@ -680,7 +700,7 @@ class World:
 
     def _all_documents(self) -> dict[DocumentKey, BaseModel]:
         documents: dict[DocumentKey, BaseModel] = {}
-        fresh = replace(self.state, occupancy=None, queue=None, waits=None)
+        fresh = replace(self.state, occupancy=None, queue=None, waits=None, link_faults=None)
         for key in SERVICE.document_keys(fresh):
             document = SERVICE.document(fresh, key)
             assert document is not None

@@ -18,9 +18,9 @@ def bench(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="lab, speed, resume, queries, streams, live, topology, availability, reliability, optics, "
-            "scheduler, dcn, hardware, diagnosis, experiments, past, digests or drills; may be "
-            "repeated"
+            help="lab, speed, rules, resume, queries, streams, live, topology, availability, reliability, "
+            "optics, scheduler, dcn, hardware, diagnosis, experiments, past, commits, digests or drills; may "
+            "be repeated"
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs, for a first look")] = False,

@@ -125,6 +125,18 @@ def measure_speed(quick: bool) -> list[BenchFigure]:
     return figures
 
 
+def measure_speeds(quick: bool) -> list[BenchFigure]:
+    """Measure the speed of embedded twins, and the rules of four worlds in the lab."""
+    return [*measure_speed(quick), *measure_rule_costs(quick)]
+
+
+def measure_rule_costs(quick: bool) -> list[BenchFigure]:
+    """Measure the time for each message by service and rule."""
+    from tools.bench.rule_costs import measure_rules
+
+    return measure_rules(quick)
+
+
 def measure_resume(quick: bool) -> list[BenchFigure]:
     """Measure the time from SIGKILL of the whole twin to its first healthy answer, and the same for its
     server alone."""
@@ -289,6 +301,13 @@ def measure_verdicts(quick: bool) -> list[BenchFigure]:
     return measure_diagnosis(quick)
 
 
+def measure_commits_of_roots(quick: bool) -> list[BenchFigure]:
+    """What commits of several root messages gain."""
+    from tools.bench.commits import measure_commits
+
+    return measure_commits(quick)
+
+
 def measure_state_digests(quick: bool) -> list[BenchFigure]:
     """What the digests of stored states cost."""
     from tools.bench.state_digests import measure_digests
@@ -305,7 +324,8 @@ def measure_drill_cost(quick: bool) -> list[BenchFigure]:
 
 GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "lab": measure_lab,
-    "speed": measure_speed,
+    "speed": measure_speeds,
+    "rules": measure_rule_costs,
     "resume": measure_resume,
     "queries": measure_queries,
     "streams": measure_event_streams,
@@ -320,6 +340,7 @@ GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "diagnosis": measure_verdicts,
     "experiments": measure_sweeps,
     "past": measure_looking_back,
+    "commits": measure_commits_of_roots,
     "digests": measure_state_digests,
     "drills": measure_drill_cost,
 }

@@ -8,71 +8,15 @@ slows down both. Each has a Redis of its own; logs are byte-identical.
 import contextlib
 import gc
 import tempfile
-import time
 from pathlib import Path
 
-from schemas.config.pods import SuperpodConfig
-from schemas.messages.sequencer import FabricCommissioned
-from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
-from shared.engine.message_order import commissioning_message
-from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
-from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.valkey_server import EmbeddedValkey
-from shared.storage.log.frame_files import TelemetryFolder
-from shared.storage.log.indexed_log import IndexedLog
-from shared.storage.store.redis_store import RedisStore
-from shared.storage.store.state_digests import StateDigests
+from tools.bench.embedded_peer import DIGESTS, SEED, EmbeddedPeer
 from tools.bench.figure import BenchFigure
 
-POD = "pod-0"
-SEED = 7
 WARM_UP_STEPS = 100
 """Steps that are not counted: the first ones fill caches that both twins share."""
-DIGESTS = StateDigests("bench", b"secret")
-
-
-class _Peer:
-    """An embedded twin of one pod; `spent_s` is its processor time so far."""
-
-    def __init__(self, folder: Path, stack: contextlib.ExitStack, digests: StateDigests | None) -> None:
-        server = EmbeddedValkey(folder / "redis")
-        stack.callback(server.stop)
-        server.ensure()
-        self.store = stack.enter_context(contextlib.closing(RedisStore(server.url)))
-        self.log = stack.enter_context(contextlib.closing(IndexedLog(folder / f"{POD}.jsonl")))
-        self.runner = SiteRunner(
-            POD,
-            0,
-            services_of,
-            store=self.store,
-            place=self.store.place,
-            log=self.log,
-            dead_letters=DeadLetterFile(folder / "dead-letters.jsonl"),
-            telemetry=TelemetryFolder(folder / "telemetry", newest=self.store.keep_frame),
-            digests=digests,
-        )
-        self.runner.recover()
-        config = SuperpodConfig(seed=SEED)
-        self.runner.take(commissioning_message(POD, FabricCommissioned(site=POD, config=config)))
-        self.spent_s = 0.0
-
-    def step(self, until_us: int) -> bool:
-        """Take the next Tick up to this time; False if there is none."""
-        due_us = self.runner.due_us()
-        if due_us is None or due_us > until_us:
-            return False
-        began_s = time.process_time()
-        self.runner.step(None, until_us)
-        self.spent_s += time.process_time() - began_s
-        return True
-
-    def load_s(self) -> float:
-        """Processor time of a load of its states."""
-        began_s = time.process_time()
-        self.runner.recover()
-        return time.process_time() - began_s
 
 
 def measure_digests(quick: bool) -> list[BenchFigure]:
@@ -81,7 +25,8 @@ def measure_digests(quick: bool) -> list[BenchFigure]:
     with contextlib.ExitStack() as stack:
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2)]
         one, other = (
-            _Peer(folder, stack, digests) for folder, digests in zip(folders, (DIGESTS, None), strict=True)
+            EmbeddedPeer(folder, stack, digests)
+            for folder, digests in zip(folders, (DIGESTS, None), strict=True)
         )
         gc.collect()
         gc.disable()  # a collection would be counted to whichever twin triggers it

@@ -190,7 +190,7 @@ def report(
     """Report the results so far, without running anything."""
     from ops.experiments.dataset import Dataset
     from ops.experiments.results import results_of
-    from ops.experiments.sweep import partial_result
+    from ops.experiments.sweep_result import partial_result
 
     planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _finished_runs(planned, file, folder)

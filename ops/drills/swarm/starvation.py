@@ -10,8 +10,8 @@ It is read from the log alone, not from the scheduler's own reasons. Two cases c
 A cube is free if it is healthy, not drained, has no planned drain, and no slice has it. Cubes that the pod
 keeps (`hot_spares`, and `hold_back_cubes` with `hold_back` fixed) do not count for the queue. Nothing counts
 while an OCS makes no circuits, because circuits of whole cubes pass through all OCSes; while a multislice job
-keeps cubes; or while `hold_back` is availability, which the log does not state in cubes. Slices of multislice
-jobs, and slices that back off, do not wait for cubes.
+keeps cubes; while starts pause after failed preflights; or while `hold_back` is availability, which the log
+does not state in cubes. Slices of multislice jobs, and slices that back off, do not wait for cubes.
 """
 
 from collections.abc import Iterator
@@ -43,6 +43,8 @@ from schemas.messages.scheduler import (
     SliceRequeued,
     SliceRestored,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.messages.workload import SliceRequested
@@ -61,6 +63,7 @@ _RELEVANT = (
     *(CubeSwapped, PodHeld, SliceAdmitted, SliceBackedOff, SliceCompleted, SliceDegraded, SliceEvicted),
     *(SlicePreflight, SliceRecovering, SliceRefused, SliceRequested, SliceRequeued, SliceRestored),
     *(SliceStarted, OcsDown, OcsFreed, OcsHeld, OcsUp, ParametersChanged, FabricCommissioned),
+    *(StartsPaused, StartsResumed),
 )
 
 
@@ -87,6 +90,7 @@ class StarvationChecker:
         self._unfit: dict[int, set[str]] = {}
         self._ocs_out: set[tuple[str, int]] = set()
         self._held_until_us = 0
+        self._starts_pause = False
         self._since_us: dict[str, int] = {}
         """Case → since when it is true without a break."""
         self._sentences: dict[str, str] = {}
@@ -112,7 +116,7 @@ class StarvationChecker:
                 yield f"{self._sentences[case]} for more than {format_duration(STARVED_US)}"
 
     def _cases(self, at_us: int) -> Iterator[tuple[str, str]]:
-        if not self._is_known or self._ocs_out or at_us < self._held_until_us:
+        if not self._is_known or self._ocs_out or self._starts_pause or at_us < self._held_until_us:
             return
         free = self._free()
         waiting = [
@@ -160,6 +164,8 @@ class StarvationChecker:
             self._ocs_out.add(("down" if isinstance(body, OcsDown) else "held", body.ocs))
         elif isinstance(body, OcsUp | OcsFreed):
             self._ocs_out.discard(("down" if isinstance(body, OcsUp) else "held", body.ocs))
+        elif isinstance(body, StartsPaused | StartsResumed):
+            self._starts_pause = isinstance(body, StartsPaused)
         elif isinstance(body, PodHeld):
             self._held_until_us = max(self._held_until_us, body.until_us)
         elif not self._follow_cube(body):

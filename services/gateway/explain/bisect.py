@@ -5,7 +5,6 @@ A binary search would not work, because conditions can change several times. Wit
 message is found from the changes that its services made to their documents, one after another.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from schemas.api.bisect import Bisection, ConditionTransition
@@ -14,7 +13,8 @@ from schemas.limits import COUNT_MAX
 from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.condition_language import Condition, ConditionReader, read_condition
-from services.gateway.explain.condition_logic import Row
+from services.gateway.explain.condition_logic import Row, RowTest
+from services.gateway.explain.walked_rows import WalkedRows
 from services.gateway.fabrics import (
     default_fabric,
     example_fabric,
@@ -30,12 +30,10 @@ from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.text_values import TextValues
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from services.gateway.text.messages import log_message
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time
-from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
-from shared.storage.snapshots.document_changes import CascadeStep, DocumentWalk, MessageEffect, WalkedKey
-from shared.storage.store.state_store import FabricPlace
+from shared.storage.snapshots.document_changes import CascadeStep, DocumentWalk, MessageEffect
 
 FOLDED_MESSAGES_MAX = 20_000
 """Maximum number of messages folded for one answer: one or two seconds."""
@@ -191,10 +189,9 @@ class _Search:
 
     def __init__(self, twin: TwinPorts, walk: DocumentWalk, condition: Condition, seen: int) -> None:
         self.seen = seen
-        self._documents = _WalkDocuments(walk, twin)
-        self._twin = replace(twin, documents=self._documents, clock=_WalkClock(walk))
+        self._twin = twin
         self._walk = walk
-        self._views = views_of(twin)
+        self._rows = WalkedRows(twin, walk, condition)
         self._condition = condition
         self.is_held = self._holds()
 
@@ -203,6 +200,7 @@ class _Search:
         if not step.readings and not step.changes_fabrics:
             return None
         self._walk.watched.clear()
+        self._rows.advance(change.key for reading in step.readings for change in reading.changes)
         is_held, was_held = self._holds(), self.is_held
         self.is_held = is_held
         if is_held == was_held:
@@ -211,12 +209,15 @@ class _Search:
 
     def _deciding_message(self, step: CascadeStep) -> Envelope:
         """The message after which the condition has its final value of the cascade."""
-        over = self._documents.over
+        over = self._rows.over
         for reading in reversed(step.readings):
             over |= {change.key: change.before for change in reversed(reading.changes)}
+        self._rows.advance(over)
         was_held, deciding = not self.is_held, step.readings[-1]
         for reading in step.readings:
-            over |= {change.key: change.after for change in reading.changes}
+            after = {change.key: change.after for change in reading.changes}
+            over |= after
+            self._rows.advance(after)
             holds = self._holds()
             if holds != was_held:
                 was_held, deciding = holds, reading
@@ -250,57 +251,10 @@ class _Search:
         return self._condition.holds(self)
 
     def row(self, word: str, name: str) -> Row | None:
-        fabric, view = fabric_part(name), self._views[word]
-        if fabric not in self._walk.fabrics:
-            return None
-        row: Row | None = view.find(self._twin, fabric, name)
+        row = self._rows.row(word, name)
         if row is not None and (word, name) in self._condition.resources:
             self.seen |= 1 << self._condition.resources.index((word, name))
         return row
 
-    def rows(self, word: str) -> Sequence[Row]:
-        fabric = self._condition.fabric
-        if fabric not in self._walk.fabrics:
-            return ()
-        rows: Sequence[Row] = self._views[word].listing(self._twin, fabric)
-        return rows
-
-
-class _WalkDocuments:
-    """A `DocumentReader` at a walk's position, or within its last cascade with the documents in `over`
-    replaced."""
-
-    def __init__(self, walk: DocumentWalk, twin: TwinPorts) -> None:
-        self.over: dict[WalkedKey, bytes | None] = {}
-        self._walk = walk
-        self._present = twin.documents
-
-    def fabrics(self) -> dict[str, FabricPlace]:
-        present, places = self._present.fabrics(), dict[str, FabricPlace]()
-        for name, is_retired in self._walk.fabrics.items():
-            if name not in present:
-                continue  # commissioned on the log, but not yet read by its services
-            places[name] = present[name] if is_retired else replace(present[name], retired_us=None)
-        return places
-
-    def all(self, fabric: str, kind: str) -> dict[str, bytes]:
-        documents: dict[str, bytes | None] = {**self._walk.all(fabric, kind)}
-        documents |= {key[2]: text for key, text in self.over.items() if key[:2] == (fabric, kind)}
-        return {name: text for name, text in documents.items() if text is not None}
-
-    def one(self, fabric: str, kind: str, name: str) -> bytes | None:
-        key = (fabric, kind, name)
-        return self.over[key] if key in self.over else self._walk.one(*key)
-
-
-class _WalkClock(Clock):
-    """A clock at the time of a walk."""
-
-    def __init__(self, walk: DocumentWalk) -> None:
-        self._walk = walk
-
-    def show(self) -> ClockState:
-        return ClockState(self._walk.at_us, 0.0, paused=True, achieved_speed=0.0, lag_us=0)
-
-    def change(self, request: ClockChange, who: str) -> Epoch:
-        raise OperationFailed(f"clock: {who} cannot change it in the past ({request})")
+    def count(self, word: str, test: RowTest | None) -> int:
+        return self._rows.count(word, test)

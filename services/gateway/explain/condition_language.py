@@ -31,6 +31,7 @@ from services.gateway.explain.condition_logic import (
     Negation,
     Outcomes,
     Row,
+    RowTest,
 )
 from services.gateway.hidden_truth import HIDES_TRUTH, TRUTH_DOCUMENTS
 from services.gateway.resources.field_values import RowField, TextCheck
@@ -63,7 +64,6 @@ _TOKEN = re.compile(
 
 Views = Mapping[str, KindView[Any, Any]]
 """The word of a kind of resource → how it is read."""
-RowTest = Callable[[Row], bool]
 
 
 @dataclass
@@ -266,8 +266,7 @@ class _Parser:
         word, compare = view.kind.word, COMPARED[sign]
 
         def count(source: ConditionSource) -> int:
-            rows = source.rows(word)
-            return len(rows) if matches is None else sum(map(matches, rows))
+            return source.count(word, matches)
 
         return self._term(first, None, lambda source: compare(count(source), most), count)
 
@@ -284,9 +283,15 @@ class _Parser:
         self._found.counts = True
         word, is_finished = view.kind.word, view.kind.is_finished
 
+        def is_current(row: Row) -> bool:
+            return is_finished is None or not is_finished(row)
+
+        def passes(row: Row) -> bool:
+            return is_current(row) and matches(row)
+
         def share(source: ConditionSource) -> float | None:
-            rows = [row for row in source.rows(word) if is_finished is None or not is_finished(row)]
-            return sum(map(matches, rows)) / len(rows) if rows else None
+            current = source.count(word, is_current)
+            return source.count(word, passes) / current if current else None
 
         def holds(source: ConditionSource) -> bool:
             found = share(source)

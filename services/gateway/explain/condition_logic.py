@@ -12,8 +12,14 @@ from typing import Any, Protocol
 from schemas.body import Model
 
 Row = Model
+RowTest = Callable[[Row], bool]
 NamedResource = tuple[str, str]
 """(word of a kind, name)."""
+
+
+def count_rows(rows: Sequence[Row], test: RowTest | None) -> int:
+    """The number of rows that pass a test; without one, of all rows."""
+    return len(rows) if test is None else sum(map(test, rows))
 
 
 class ConditionSource(Protocol):
@@ -22,8 +28,9 @@ class ConditionSource(Protocol):
     def row(self, word: str, name: str) -> Row | None:
         """One resource of a kind; None if it does not exist."""
 
-    def rows(self, word: str) -> Sequence[Row]:
-        """All resources of a kind in the fabric of the condition."""
+    def count(self, word: str, test: RowTest | None) -> int:
+        """The number of resources of a kind in the fabric of the condition that pass a test; without one, of
+        all."""
 
 
 ConditionTest = Callable[[ConditionSource], bool]

@@ -13,7 +13,13 @@ from schemas.names import number_of
 from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.bisect import parse_named_condition
 from services.gateway.explain.condition_language import Condition
-from services.gateway.explain.condition_logic import ConditionTerm, NamedResource, Row
+from services.gateway.explain.condition_logic import (
+    ConditionTerm,
+    NamedResource,
+    Row,
+    RowTest,
+    count_rows,
+)
 from services.gateway.fabrics import commissioned_fabrics, retired_us
 from services.gateway.resources.kind_views import views_of
 from services.gateway.runtime_ports import TwinPorts
@@ -76,8 +82,12 @@ class PresentRows:
             self._rows[resource] = self._views[word].find(self._twin, fabric, name) if found else None
         return self._rows[resource]
 
-    def rows(self, word: str) -> Sequence[Row]:
-        """All resources of a kind in the fabric of the condition."""
+    def count(self, word: str, test: RowTest | None) -> int:
+        """The number of resources of a kind in the fabric of the condition that pass a test; without one, of
+        all."""
+        return count_rows(self._listing(word), test)
+
+    def _listing(self, word: str) -> Sequence[Row]:
         if word not in self._listings:
             view = self._views[word]
             listing = view.listing

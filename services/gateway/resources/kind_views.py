@@ -2,6 +2,7 @@
 finds related resources.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from schemas import resource_kinds
@@ -43,12 +44,27 @@ from schemas.api.rows import (
     LinkRow,
     OcsRow,
     RepairRow,
+    RowT,
     ScheduleRow,
     SliceRow,
     VerdictRow,
 )
 from services.gateway.resources import fabric_rows, network_rows, pod_rows, related
-from services.gateway.runtime_ports import KindView, TwinPorts
+from services.gateway.runtime_ports import KindView, RowsOfName, TwinPorts
+
+
+def _one_row(find: Callable[[TwinPorts, str, str], RowT | None]) -> Callable[..., RowsOfName[RowT]]:
+    """How the row is made of a kind whose resources have the name of their documents."""
+
+    def rows_of_name(twin: TwinPorts, fabric: str, _is_short: bool) -> RowsOfName[RowT]:
+        def rows(name: str) -> Sequence[RowT]:
+            row = find(twin, fabric, name)
+            return () if row is None else (row,)
+
+        return rows
+
+    return rows_of_name
+
 
 FABRICS = KindView(
     resource_kinds.FABRICS,
@@ -67,6 +83,7 @@ OCS = KindView(
     related.related_to_ocs,
     frozenset({"circuits"}),
     pod_rows.ocs_rows_without_circuits,
+    rows_of_name=pod_rows.ocs_rows_of_name,
 )
 CUBES = KindView(
     resource_kinds.CUBES,
@@ -75,6 +92,7 @@ CUBES = KindView(
     pod_rows.cube_rows,
     pod_rows.find_cube,
     related.related_to_cube,
+    rows_of_name=_one_row(pod_rows.find_cube),
 )
 HOSTS = KindView(
     resource_kinds.HOSTS,
@@ -83,6 +101,7 @@ HOSTS = KindView(
     pod_rows.host_rows,
     pod_rows.find_host,
     related.related_to_part,
+    rows_of_name=pod_rows.host_rows_of_name,
 )
 LINKS = KindView(
     resource_kinds.LINKS,
@@ -91,6 +110,7 @@ LINKS = KindView(
     pod_rows.link_rows,
     pod_rows.find_link,
     related.related_to_link,
+    rows_of_name=pod_rows.link_rows_of_name,
 )
 SLICES = KindView(
     resource_kinds.SLICES,
@@ -99,6 +119,7 @@ SLICES = KindView(
     pod_rows.slice_rows,
     pod_rows.find_slice,
     related.related_to_slice,
+    rows_of_name=_one_row(pod_rows.find_slice),
 )
 BLOCKS = KindView(
     resource_kinds.BLOCKS,
@@ -107,6 +128,7 @@ BLOCKS = KindView(
     network_rows.block_rows,
     network_rows.find_block,
     related.related_to_block,
+    rows_of_name=_one_row(network_rows.find_block),
 )
 TRUNKS = KindView(
     resource_kinds.TRUNKS,
@@ -131,6 +153,7 @@ REWIRINGS = KindView(
     network_rows.rewiring_rows,
     network_rows.find_rewiring,
     related.related_to_rewiring,
+    rows_of_name=_one_row(network_rows.find_rewiring),
 )
 RACKS = KindView(
     resource_kinds.RACKS,
@@ -163,6 +186,7 @@ FAULTS = KindView(
     pod_rows.fault_rows,
     pod_rows.find_fault,
     related.related_to_target,
+    rows_of_name=_one_row(pod_rows.find_fault),
 )
 VERDICTS = KindView(
     resource_kinds.VERDICTS,
@@ -179,6 +203,7 @@ REPAIRS = KindView(
     pod_rows.repair_rows,
     pod_rows.find_repair,
     related.related_to_target,
+    rows_of_name=_one_row(pod_rows.find_repair),
 )
 
 DRILLS = KindView(
@@ -188,6 +213,7 @@ DRILLS = KindView(
     pod_rows.drill_rows,
     pod_rows.find_drill,
     related.related_to_drill,
+    rows_of_name=_one_row(pod_rows.find_drill),
 )
 
 SCHEDULES = KindView(
@@ -197,6 +223,7 @@ SCHEDULES = KindView(
     pod_rows.schedule_rows,
     pod_rows.find_schedule,
     related.related_to_schedule,
+    rows_of_name=_one_row(pod_rows.find_schedule),
 )
 
 COMMON: tuple[KindView[Any, Any], ...] = (FAULTS, REPAIRS, DRILLS, SCHEDULES)

@@ -28,7 +28,7 @@ from schemas.documents.repairs import VerdictDocument
 from schemas.names import number_of
 from services.gateway.fabrics import fabric_network, fabric_plant, now_us, retired_us
 from services.gateway.resources.status_documents import read_all, read_one, read_rows
-from services.gateway.runtime_ports import TwinPorts
+from services.gateway.runtime_ports import RowsOfName, TwinPorts
 from shared.models.network.wiring import NO_BLOCK, wiring_of
 from shared.models.plant.plant_format import IntArray
 from shared.models.superpod.shapes import shape_text
@@ -51,6 +51,19 @@ def ocs_rows_without_circuits(twin: TwinPorts, fabric: str) -> list[OcsRow]:
 def find_ocs(twin: TwinPorts, fabric: str, name: str) -> OcsRow | None:
     document = read_one(twin, fabric, "ocs", name, OcsDocument)
     return _ocs_row(document, fabric, _blocks_at(twin, fabric)) if document else None
+
+
+def ocs_rows_of_name(twin: TwinPorts, fabric: str, is_short: bool) -> RowsOfName[OcsRow]:
+    """What makes the rows of one OCS."""
+    blocks = None if is_short else _blocks_at(twin, fabric)
+
+    def rows(name: str) -> list[OcsRow]:
+        document = read_one(twin, fabric, "ocs", name, OcsDocument)
+        if document is None:
+            return []
+        return [_ocs_row_with(document, ()) if is_short else _ocs_row(document, fabric, blocks)]
+
+    return rows
 
 
 def _blocks_at(twin: TwinPorts, fabric: str) -> list[str | None] | None:
@@ -142,6 +155,11 @@ def host_rows(twin: TwinPorts, fabric: str) -> list[HostRow]:
     return [row for cube in read_all(twin, fabric, "cubes", CubeDocument) for row in _hosts(cube)]
 
 
+def host_rows_of_name(twin: TwinPorts, fabric: str, _is_short: bool) -> RowsOfName[HostRow]:
+    """What makes the hosts of one cube."""
+    return lambda cube: hosts_of(twin, fabric, cube)
+
+
 def hosts_of(twin: TwinPorts, fabric: str, cube: str) -> list[HostRow]:
     """The hosts of one cube; empty if there is no such cube."""
     document = read_one(twin, fabric, "cubes", cube, CubeDocument)
@@ -199,6 +217,13 @@ def links_of(twin: TwinPorts, fabric: str, cube: str) -> list[LinkRow]:
 
 def find_link(twin: TwinPorts, fabric: str, name: str) -> LinkRow | None:
     return next((row for row in links_of(twin, fabric, _cube_of(name)) if row.name == name), None)
+
+
+def link_rows_of_name(twin: TwinPorts, fabric: str, _is_short: bool) -> RowsOfName[LinkRow] | None:
+    """What makes the link ends of one cube; None if links are fixed: they depend on their far cubes too."""
+    if _fixed_far_ends(twin, fabric) is not None:
+        return None
+    return lambda cube: links_of(twin, fabric, cube)
 
 
 def _fixed_far_ends(twin: TwinPorts, fabric: str) -> IntArray | None:

@@ -10,15 +10,18 @@ from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, quotas_of
 from services.scheduler.queue.preemption import PreemptionRule, preemptable_by, strength_of
 from services.scheduler.queue.preflight_backoff import preflight_failures_of
+from services.scheduler.queue.start_pause import start_pause_text
 from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
     SchedulerState,
+    faults_of,
     has_notice,
     occupancy_of,
     placed_slices,
     policy_of,
     queue_of,
     waits_for_ocs,
+    waits_for_start_pause,
 )
 from services.scheduler.structures.slice_record import Slice, in_preflight_backoff
 from shared.basics.time_format import format_time
@@ -39,8 +42,8 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
         Obstacle(kind="cube", name=f"{fabric}/cube-{cube}", why="unhealthy")
         for cube in dead_cubes(state, row)
     ]
-    occupancy, slice_at = occupancy_of(state), state.placement.slice_at
-    ends = [end for end in sorted(state.bad_ends) if slice_at(occupancy, end) == row.number]
+    faults = faults_of(state, row)
+    ends = sorted([*faults.down, *faults.degraded])
     if ends:
         rows += _ocses(state, {link_end(end).ocs for end in ends})
     rows += [
@@ -84,7 +87,9 @@ def _of_waiting(state: SchedulerState, row: Slice) -> list[Obstacle]:
         ocses = _ocses(state, set(state.ocs_down))
         return [*ocses, Obstacle(kind="rule", name=rule, why=no_reroute_reason(state, row))]
     if in_preflight_backoff(row):
-        return _failed(state, row)
+        return [*_failed(state, row), *_start_pause(state, row)]
+    if waits_for_start_pause(state, row):
+        return _start_pause(state, row)
     return [*_cubes(state, row), *_holders(state, row), *_quota(state, row), *_rules(state, row)]
 
 
@@ -103,6 +108,14 @@ def _failed(state: SchedulerState, row: Slice) -> list[Obstacle]:
     until = format_time(failures.again_us)
     why = f"after {failures.failed} failed preflights in a row, it backs off until {until}"
     return [*rows, Obstacle(kind="rule", name=name, why=why)]
+
+
+def _start_pause(state: SchedulerState, row: Slice) -> list[Obstacle]:
+    """The pause of starts after the preflights of the whole pod failed, if there is one."""
+    if not waits_for_start_pause(state, row):
+        return []
+    name = f"scheduler.preflight_backoff_s {state.config.preflight_backoff_s}"
+    return [Obstacle(kind="rule", name=name, why=start_pause_text(state))]
 
 
 def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:

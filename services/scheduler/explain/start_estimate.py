@@ -9,12 +9,14 @@ from services.scheduler.multislice.slice_status import pods_wait_reason
 from services.scheduler.queue.backfill import conservative_starts
 from services.scheduler.queue.order import fair_share_order
 from services.scheduler.queue.preemption import preemptable_by, strength_of
+from services.scheduler.queue.start_pause import start_pause_text
 from services.scheduler.recovery.recovery_costs import expected_left_us
 from services.scheduler.state import (
     SchedulerState,
     has_notice,
     placed_slices,
     waits_for_ocs,
+    waits_for_start_pause,
 )
 from services.scheduler.structures.slice_record import CubeClaim, Slice, in_preflight_backoff
 from services.scheduler.structures.timeline import FOREVER
@@ -36,6 +38,8 @@ def expected_start(state: SchedulerState, row: Slice) -> ExpectedStart:
         return _by_repair(state)
     if in_preflight_backoff(row):
         return _unknown("its preflights failed, and the next one may fail too")
+    if waits_for_start_pause(state, row):
+        return _unknown(f"the preflights of the whole pod fail: {start_pause_text(state)}")
     if row.tier == "filler":
         return _unknown("filler has no promised start: it takes cubes that no other slice wants")
     if row.number in state.promises:

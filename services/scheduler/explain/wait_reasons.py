@@ -8,6 +8,7 @@ from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, fair_share_order, quotas_of
 from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preflight_backoff import failures_text, preflight_failures_of
+from services.scheduler.queue.start_pause import start_pause_text
 from services.scheduler.state import (
     SchedulerState,
     WaitSummary,
@@ -20,6 +21,7 @@ from services.scheduler.state import (
     queue_of,
     speed_without_ocses,
     waits_for_ocs,
+    waits_for_start_pause,
 )
 from services.scheduler.structures.slice_record import CubeClaim, Slice, in_preflight_backoff
 from services.scheduler.structures.waiting_lines import FILLER, Line
@@ -54,11 +56,13 @@ def wait_reason(state: SchedulerState, row: Slice) -> str:
         return _ocses(state, row)
     if in_preflight_backoff(row):
         return _backoff_text(state, row)
+    if waits_for_start_pause(state, row):
+        return start_pause_text(state)
     waits = wait_summary_of(state)
     if row.number == waits.first:
         return (
             f"first in line; needs {needed_cubes_text(state, row.shape)}: "
-            f"{cube_supply_text(state)}{_reserve(state)}"
+            f"{_supply(state, waits)}{_reserve(state)}"
         )
     line = line_of(row)
     if line not in waits.reasons:
@@ -90,7 +94,8 @@ def _ocses(state: SchedulerState, row: Slice) -> str:
 def _backoff_text(state: SchedulerState, row: Slice) -> str:
     """Until when the slice backs off, and the links that failed."""
     until = f"backs off until {format_time(preflight_failures_of(row).again_us)}"
-    return f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
+    reason = f"{until}: {failures_text(state, row)} (scheduler.preflight_backoff_s)"
+    return f"{reason}; then {start_pause_text(state)}" if waits_for_start_pause(state, row) else reason
 
 
 def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
@@ -106,9 +111,9 @@ def no_reroute_reason(state: SchedulerState, row: Slice) -> str:
 def _behind(state: SchedulerState, waits: WaitSummary, line: Line) -> str:
     wanted = f"needs {needed_cubes_text(state, line[2])}"
     if line[0] == FILLER:
-        return f"{wanted} that no other slice wants: {cube_supply_text(state)}"
+        return f"{wanted} that no other slice wants: {_supply(state, waits)}"
     if FitFinder(state).for_backfill(line[2]) is None:
-        return f"{wanted}: {cube_supply_text(state)}{_reserve(state)}"
+        return f"{wanted}: {_supply(state, waits)}{_reserve(state)}"
     return queue_order_reason(state, waits)
 
 
@@ -153,6 +158,13 @@ def cube_use(state: SchedulerState, cube: int) -> str:
     if tiers - {"filler"}:
         return "used"
     return "used by filler" if tiers else "idle"
+
+
+def _supply(state: SchedulerState, waits: WaitSummary) -> str:
+    """As `cube_supply_text`, counted once for each wait summary."""
+    if waits.supply is None:
+        waits.supply = cube_supply_text(state)
+    return waits.supply
 
 
 def cube_supply_text(state: SchedulerState) -> str:

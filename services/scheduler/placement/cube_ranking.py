@@ -7,7 +7,7 @@ from schemas.envelope import Envelope
 from schemas.messages.ocs import PortsDown, PortsUp
 from schemas.messages.repairs import RepairCancelled, RepairCompleted, RepairFailed, RepairOpened
 from schemas.names import Join, number_of
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.state import SchedulerState, ended_cubes_of, occupancy_of
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Slice
 from shared.engine.service import Output
@@ -87,14 +87,7 @@ def _best_single_cubes(state: SchedulerState, idle: Sequence[int], count: int) -
 
 def _cubes_of_ended_slices(state: SchedulerState, row: Slice, idle: frozenset[int]) -> list[tuple[int, ...]]:
     """The cubes of ended slices of the same shape, if all of them are idle."""
-    return [
-        ended.cubes
-        for ended in state.ended.values()
-        if ended.shape == row.shape
-        and ended.twisted == row.twisted
-        and ended.cubes
-        and idle.issuperset(ended.cubes)
-    ]
+    return [cubes for cubes in ended_cubes_of(state, row.shape, row.twisted) if idle.issuperset(cubes)]
 
 
 # --- cubes with parts that wait for repair --------------------------------------------------------------

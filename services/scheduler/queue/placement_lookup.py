@@ -59,6 +59,8 @@ class FitFinder:
         needed = cubes_of(shape) + self.held_back
         if is_mesh(shape) or needed <= len(self._loose):
             return True
+        if lost is self.fillers:
+            return False  # the loose cubes are those of the fillers already
         firm_victims = lost.keys() - self.fillers.keys()
         return bool(firm_victims) and needed <= len(self._loose.union(self._occupancy.cubes_freed_by(lost)))
 

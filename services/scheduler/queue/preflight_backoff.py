@@ -9,12 +9,20 @@ from collections import Counter
 from dataclasses import replace as replace_fields
 
 from schemas.config.scheduler import SchedulerConfig
-from services.scheduler.placement.degraded_speed import down_ends
-from services.scheduler.state import SchedulerState, enqueue, put_slice, queue_of, slices_in
+from services.scheduler.state import (
+    SchedulerState,
+    enqueue,
+    faults_of,
+    put_slice,
+    queue_of,
+    slices_in,
+    starts_pause,
+)
 from services.scheduler.structures.slice_record import PreflightFailures, Slice, as_waiting
+from services.scheduler.structures.start_pause import pause_us
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
-from shared.models.superpod.wiring import link_end
+from shared.models.superpod.wiring import is_plus, ocs_of
 
 OCSES_REPORTED_MAX = 8
 """Maximum number of OCSes reported with failed links, those with most failures first."""
@@ -29,17 +37,20 @@ def preflight_failures_of(row: Slice) -> PreflightFailures:
 def after_failed_preflight(state: SchedulerState, row: Slice) -> Slice:
     """The slice on cubes after one more failed preflight."""
     row = after_stop(row, state.config, state.now_us)
-    ends = [link_end(number) for number in down_ends(state, row)]
-    links = Counter([end.ocs for end in ends if end.is_plus])  # either end of a link is down, or both
-    links |= Counter([end.ocs for end in ends if not end.is_plus])
-    failures = failures_after_failure(preflight_failures_of(row), state.config, state.now_us, links)
+    down = faults_of(state, row).down
+    links = Counter([ocs_of(end) for end in down if is_plus(end)])  # either end of a link is down, or both
+    links |= Counter([ocs_of(end) for end in down if not is_plus(end)])
+    failures = failures_after_failure(
+        preflight_failures_of(row), state.config, state.now_us, links, rewires=not starts_pause(state)
+    )
     return replace(row, preflight_failures=failures)
 
 
 def may_rewire(state: SchedulerState, row: Slice) -> bool:
     """Whether cubes of a slice may still be replaced for links that are down: only up to `preflight_tries`
-    failures in a row."""
-    return preflight_failures_of(row).failed <= state.config.preflight_tries
+    failures in a row, and not after one if the preflights of the whole pod fail."""
+    failed = preflight_failures_of(row).failed
+    return failed <= state.config.preflight_tries and not (failed and starts_pause(state))
 
 
 def keeps_cubes_until_us(state: SchedulerState, row: Slice) -> int | None:
@@ -108,12 +119,18 @@ def failures_text(state: SchedulerState, row: Slice) -> str:
 
 
 def failures_after_failure(
-    failures: PreflightFailures, config: SchedulerConfig, now_us: int, links: dict[int, int]
+    failures: PreflightFailures,
+    config: SchedulerConfig,
+    now_us: int,
+    links: dict[int, int],
+    *,
+    rewires: bool = True,
 ) -> PreflightFailures:
-    """One more failed preflight. `links`: OCS → links over it that failed."""
+    """One more failed preflight. `links`: OCS → links over it that failed. `rewires`: whether the first
+    failures lead to other cubes at once."""
     failed = failures.failed + 1
     keeps_cubes_until_us = failures.keeps_cubes_until_us
-    if failed > config.preflight_tries and keeps_cubes_until_us is None:
+    if (failed > config.preflight_tries or not rewires) and keeps_cubes_until_us is None:
         keeps_cubes_until_us = now_us + config.preflight_stay_s * US_PER_S
     worst = sorted(links.items(), key=lambda item: (-item[1], item[0]))
     return PreflightFailures(
@@ -153,6 +170,4 @@ def failures_after_backoff(
 def preflight_backoff_us(failed: int, config: SchedulerConfig) -> int:
     """The backoff after this many failed preflights in a row: it doubles each time, up to
     `preflight_backoff_max_s`."""
-    doublings = max(failed - config.preflight_tries - 1, 0)
-    max_s = max(config.preflight_backoff_max_s, config.preflight_backoff_s)
-    return min(config.preflight_backoff_s << min(doublings, max_s.bit_length()), max_s) * US_PER_S
+    return pause_us(max(failed - config.preflight_tries - 1, 0), config)

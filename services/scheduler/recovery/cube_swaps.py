@@ -4,9 +4,9 @@ from typing import Literal
 
 from schemas.messages.scheduler import CubeSwapped, DisconnectCircuits, SchedulerBody
 from schemas.names import Join
-from services.scheduler.lifecycle import count_bad_ends, slice_name, store_slice, touch_cube_uses
+from services.scheduler.lifecycle import slice_name, store_slice, touch_cube_uses
 from services.scheduler.placement.circuit_commands import connect_joins, disconnect_cube
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.state import SchedulerState, faults_of, occupancy_of, record_link_end
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.fast_replace import replace
@@ -37,14 +37,14 @@ def swap_cube(
     pending_joins = row.pending_joins
     if added:
         pending_joins = (*(join for join in pending_joins or () if join not in removed), *added)
-    links_down, links_degraded = count_bad_ends(state, row.number)
+    faults = faults_of(state, replace(row, cubes=cubes, corner=corner))
     moved = replace(
         row,
         changed_us=state.now_us,
         cubes=cubes,
         corner=corner,
-        links_down=links_down,
-        links_degraded=links_degraded,
+        links_down=len(faults.down),
+        links_degraded=len(faults.degraded),
         swaps=row.swaps + 1,
         links_checked=row.links_checked and warm,
         pending_joins=pending_joins,
@@ -74,4 +74,4 @@ def _forget_ends(state: SchedulerState, joins: tuple[Join, ...]) -> None:
     if state.bad_ends:
         for ends in join_ends(joins):
             for end in ends.tolist():
-                state.bad_ends.pop(end, None)
+                record_link_end(state, end, None)

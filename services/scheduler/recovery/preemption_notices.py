@@ -1,22 +1,23 @@
 """Preemption: notices to leave, claims on the cubes, and evictions.
 
 A slice that preempts others claims concrete cubes until the last victim has left; no other slice gets them.
-A claim ends when its slice is admitted or withdrawn, or when one of its cubes fails or is drained. In the
-last case the slice goes back to the queue, but the victims still leave.
+A claim ends when its slice is admitted or withdrawn, when one of its cubes fails or is drained, or when
+starts pause. In the last two cases the slice goes back to the queue, but the victims still leave.
 """
 
 from schemas.messages.scheduler import SliceNoticed
 from services.scheduler.lifecycle import admit, is_single_pod, release_claim, requeue, slice_name, store_slice
 from services.scheduler.multislice.gang_hold import give_up_hold, hold_cubes
+from services.scheduler.queue.start_pause import is_kept_from_claim, note_attempt
 from services.scheduler.state import (
     SchedulerState,
     claimed_slices,
     enqueue,
     has_notice,
     line_of,
+    noticed_slices,
     occupancy_of,
     place_in_line,
-    placed_slices,
     queue_of,
 )
 from services.scheduler.structures.occupancy import WHOLE_CUBE, Corner, block_mask
@@ -36,6 +37,7 @@ def claim_cubes(
     claim = CubeClaim(cubes, corner, victims, until_us)
     occupancy_of(state).keep(cubes, row.shape, corner)
     store_slice(state, as_waiting(replace(row, claim=claim)))
+    note_attempt(state, row)
     return give_notice(state, row, victims, row.request)
 
 
@@ -71,8 +73,8 @@ def start_compaction(state: SchedulerState, row: Slice, moves: dict[int, Move]) 
 
 
 def serve_claims(state: SchedulerState) -> list[Output]:
-    """Step 3 of the cycle: admit slices whose claimed cubes are free. A claim fails if a cube is out of use
-    or a slice stays on it; then its slice is queued again."""
+    """Step 3 of the cycle: admit slices whose claimed cubes are free. A claim fails if a cube is out of use,
+    a slice stays on it, or starts pause; then its slice is queued again."""
     emitted: list[Output] = []
     for row, claim in claimed_slices(state):
         occupancy = occupancy_of(state)
@@ -84,7 +86,11 @@ def serve_claims(state: SchedulerState) -> list[Output]:
             emitted += (
                 [] if is_usable else give_up_hold(state, row, "one of its reserved cubes went out of use")
             )
-        elif not is_usable or not all(has_notice(state, user) for user in users):
+        elif (
+            not is_usable
+            or not all(has_notice(state, user) for user in users)
+            or is_kept_from_claim(state, row)
+        ):
             queue_of(state)  # build the queue while the slice still has its claim
             back = release_claim(state, row)
             enqueue(state, back)
@@ -113,11 +119,7 @@ def evict_overdue(state: SchedulerState) -> list[Output]:
 
 def _preempted(state: SchedulerState) -> list[tuple[Slice, LeaveNotice]]:
     """The slices that were preempted and have not left yet, with their notice, by number."""
-    return [
-        (row, row.notice)
-        for row in placed_slices(state)
-        if row.notice is not None and row.notice.why == "preempted"
-    ]
+    return [(row, notice) for row, notice in noticed_slices(state) if notice.why == "preempted"]
 
 
 def uncommitted_us(state: SchedulerState, number: int) -> int:

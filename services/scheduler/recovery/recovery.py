@@ -24,6 +24,7 @@ from services.scheduler.queue.preflight_backoff import (
     preflight_failures_of,
     with_backoff,
 )
+from services.scheduler.queue.start_pause import begin_start_pause, count_backoff
 from services.scheduler.recovery.cube_swaps import swap_cube
 from services.scheduler.recovery.preemption_notices import give_notice
 from services.scheduler.recovery.recovery_costs import RecoveryInput
@@ -103,7 +104,10 @@ def recover_interrupted(state: SchedulerState) -> list[Output]:
     is_planned = False
     while not is_planned:
         freed = [_carry_out(state, decision, emitted) for decision in current_plan(state)]
-        is_planned = not any(freed)  # an evicted slice leaves cubes to the slices after it
+        paused = begin_start_pause(state)
+        emitted += paused
+        # An evicted slice leaves cubes to the slices after it, and a pause changes what they may do.
+        is_planned = not any(freed) and not paused
     return emitted
 
 
@@ -167,6 +171,7 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
     )
     if not backs_off:
         return requeue(state, row, reason, interruption.cause, interruption.lost_us)
+    count_backoff(state)
     row = with_backoff(state, row)
     failures = preflight_failures_of(row)
     emitted = requeue(state, row, reason, interruption.cause, interruption.lost_us)

@@ -1,9 +1,7 @@
 """Gathers the inputs of the recovery plan for an interrupted slice (`recovery_plan`)."""
 
-from collections import Counter
-
 from schemas.recovery_policy import Choice, RecoveryPolicy
-from services.scheduler.placement.degraded_speed import down_ends, rerouted_speed
+from services.scheduler.placement.degraded_speed import rerouted_speed
 from services.scheduler.queue.backfill import timeline_of
 from services.scheduler.queue.preemption import preemptable_by
 from services.scheduler.queue.preflight_backoff import keeps_cubes_until_us, may_rewire, preflight_failures_of
@@ -11,6 +9,7 @@ from services.scheduler.recovery.recovery_costs import RecoveryDelays, RecoveryI
 from services.scheduler.state import (
     SchedulerState,
     accepts_speed,
+    faults_of,
     job_chips,
     occupancy_of,
     placed_slices,
@@ -23,7 +22,7 @@ from services.scheduler.structures.timeline import FOREVER
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.units import SPAN_US_MAX, US_PER_S
 from shared.models.superpod.shapes import cubes_of
-from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, ocs_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 SWAP_JOINS = 2
 """Joins per dimension that change when one cube replaces another: one on either side."""
@@ -58,8 +57,7 @@ def cubes_to_leave(state: SchedulerState, row: Slice) -> tuple[int, ...]:
     dead = dead_cubes(state, row)
     if dead or not may_rewire(state, row) or not state.placement.can_move(row.cubes):
         return dead
-    ends = [end for end in down_ends(state, row) if ocs_of(end) not in state.ocs_down]
-    links = Counter([end // ENDS_PER_CUBE for end in ends])
+    links = faults_of(state, row).down_by_cube_without(state.ocs_down)
     order_sign = -1 if preflight_failures_of(row).failed % 2 else 1
     place_of = {cube: order_sign * place for place, cube in enumerate(row.cubes)}
     chosen: list[int] = []
@@ -85,7 +83,7 @@ def recovery_input_of(state: SchedulerState, row: Slice, interruption: Interrupt
     dead, leaving = dead_cubes(state, row), cubes_to_leave(state, row)
     cubes = 0 if _fits_a_used_cube(state, row) else len(leaving)
     elapsed_us = state.now_us - interruption.since_us
-    by_ocs = not dead and any(ocs_of(end) in state.ocs_down for end in down_ends(state, row))
+    by_ocs = not dead and not state.ocs_down.keys().isdisjoint(faults_of(state, row).down_by_ocs)
     repair_us = expected_left_us(_repair_us(state, bool(dead), by_ocs), elapsed_us)
     yielding = preemptable_for_recovery(state, row)
     ends = [

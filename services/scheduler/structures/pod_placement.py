@@ -85,6 +85,9 @@ class PodPlacement(Protocol):
     def slice_at(self, occupancy: Occupancy, link_end: int) -> int | None:
         """The slice that this link end belongs to."""
 
+    def is_inside(self, cubes: tuple[int, ...], link_end: int) -> bool:
+        """Whether the link at this end of one of a slice's cubes belongs to the slice."""
+
     def needed_text(self, shape: Shape) -> str:
         """The cubes that a slice of whole cubes needs, in words."""
 
@@ -147,6 +150,9 @@ class SwitchedPlacement:
 
     def slice_at(self, occupancy: Occupancy, link_end: int) -> int | None:
         return occupancy.torus_at(link_end // ENDS_PER_CUBE)
+
+    def is_inside(self, cubes: tuple[int, ...], link_end: int) -> bool:  # noqa: ARG002 -- as every placement
+        return True
 
     def needed_text(self, shape: Shape) -> str:
         return _healthy_idle_cubes(cubes_of(shape))
@@ -237,6 +243,9 @@ class FixedGridPlacement:
         number = occupancy.torus_at(link_end // ENDS_PER_CUBE)
         far = occupancy.torus_at(_neighbour_cubes()[link_end])
         return number if number == far else None
+
+    def is_inside(self, cubes: tuple[int, ...], link_end: int) -> bool:
+        return _neighbour_cubes()[link_end] in cubes
 
     def needed_text(self, shape: Shape) -> str:
         extents = "×".join(str(side) for side in cube_grid(shape))

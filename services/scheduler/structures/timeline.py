@@ -34,8 +34,11 @@ class Timeline:
 
     def with_slice(self, cubes: Sequence[int], mask: int, until_us: int) -> "Timeline":
         """The timeline with these chips of each of the cubes in use until then."""
-        parts = {cube: (*self._intervals(cube), (mask, until_us)) for cube in cubes}
-        return Timeline(self.now_us, self.free_us, self.parts | parts)
+        later = Timeline(self.now_us, self.free_us, {})
+        later.parts = self.parts | {cube: (*self._intervals(cube), (mask, until_us)) for cube in cubes}
+        for cube in cubes:
+            later.free_us[cube] = max(self.free_us[cube], until_us)
+        return later
 
     def cubes_us(self, cubes: int) -> int:
         """When this many cubes are free; FOREVER if never."""

@@ -8,6 +8,8 @@ eviction or the end of the slice makes it lost. `job_progress.py` applies these 
 from dataclasses import dataclass, fields
 from typing import Self
 
+from shared.basics.fast_replace import record_of
+
 
 @dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class UsageByCategory:
@@ -60,14 +62,17 @@ class UsageByCategory:
         recovering: int = 0,
     ) -> Self:
         """With these microseconds added, by category."""
-        return type(self)(
-            self.productive + productive,
-            self.uncommitted + uncommitted,
-            self.startup + startup,
-            self.checkpointing + checkpointing,
-            self.lost + lost,
-            self.degraded + degraded,
-            self.recovering + recovering,
+        return record_of(
+            type(self),
+            {
+                "productive": self.productive + productive,
+                "uncommitted": self.uncommitted + uncommitted,
+                "startup": self.startup + startup,
+                "checkpointing": self.checkpointing + checkpointing,
+                "lost": self.lost + lost,
+                "degraded": self.degraded + degraded,
+                "recovering": self.recovering + recovering,
+            },
         )
 
     def after_checkpoint(self, kept_us: int) -> Self:
@@ -84,7 +89,7 @@ class UsageByCategory:
 
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""
-        return type(self)(*[chips * us for us in self.figures])
+        return record_of(type(self), {name: chips * us for name, us in self.__dict__.items()})
 
     def by_category(self) -> dict[str, int]:
         """Microseconds by the name of their category."""

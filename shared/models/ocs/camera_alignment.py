@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.checks import check_not_negative, check_positive
 from shared.basics.errors import InvalidInput
@@ -269,7 +269,7 @@ def _chosen(bits: npt.NDArray[np.uint64], number: int) -> IntArray:
 def _normal(seed: int, mirror: int, tilt: int, frame: int, tries: IntArray) -> FloatArray:
     purpose = f"mirror {mirror} tilt {tilt} frame {frame}"
     uniform = draw_uniform_array(seed, "alignment", purpose, tries.astype(np.uint64))
-    found: FloatArray = np.round(ndtri(uniform), DECIMALS)
+    found: FloatArray = np.round(scipy.special.ndtri(uniform), DECIMALS)
     return found
 
 

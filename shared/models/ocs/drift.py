@@ -6,7 +6,7 @@ are whole nanoradians, so their sum is exact.
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.keyed_random import draw_uniform_array
 from shared.basics.units import US_PER_HOUR
@@ -42,7 +42,7 @@ def step_nrad(seed: int, fabric: str, ocs: int, side: int, step: int, ports: int
     counts = (np.uint64(step) << np.uint64(PORT_BITS)) | np.arange(ports, dtype=np.uint64)
     entity = f"{fabric}/ocs-{ocs}/{SIDES[side]}"
     uniform = [draw_uniform_array(seed, entity, f"drift of tilt {tilt}", counts) for tilt in range(TILTS)]
-    return np.rint(sigma_nrad * np.round(ndtri(np.stack(uniform)), DECIMALS)).astype(np.int64)
+    return np.rint(sigma_nrad * np.round(scipy.special.ndtri(np.stack(uniform)), DECIMALS)).astype(np.int64)
 
 
 def drifted_db(tilts: Tilts) -> FloatArray:

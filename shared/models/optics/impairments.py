@@ -5,7 +5,7 @@ circulator crosstalk, temperature) or the module's readings.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -196,7 +196,6 @@ def next_onset_step_us(elapsed_us: int, onset_us: int) -> int | None:
 # Impairments as arrays for the optics.
 
 FloatArray = npt.NDArray[np.float64]
-AnyFloat = float | tuple[float, float]
 
 
 class ImpairedEnds:
@@ -207,21 +206,35 @@ class ImpairedEnds:
     """
 
     def __init__(self, impaired: Mapping[int, Impairment], ends: npt.NDArray[np.int64]) -> None:
-        self._places = [(place, impaired[end]) for place, end in enumerate(ends.tolist()) if end in impaired]
-        self._count = len(ends)
-        self.dirt_db = self._each(lambda wrong: wrong.dirt_db)
-        self.leak_db = self._each(lambda wrong: wrong.leak_db)
-        self.sensitivity_loss_db = self._each(lambda wrong: wrong.sensitivity_loss_db)
-        self.excess_temperature_k = self._each(lambda wrong: wrong.excess_temperature_k)
-        self.lost_db = self._each(lambda wrong: wrong.lost_db, STRANDS)
-        self.launch_loss_db = self._each(lambda wrong: wrong.launch_loss_db, STRANDS)
-        self.worn = self._each(lambda wrong: wrong.worn)
+        there = [(place, impaired[end]) for place, end in enumerate(ends.tolist()) if end in impaired]
+        rows = np.zeros((len(ends), len(_row_of(SOUND))))
+        if there:
+            rows[[place for place, _ in there]] = [_row_of(wrong) for _, wrong in there]
+        self.dirt_db = _columns(rows, 0)
+        self.leak_db = _columns(rows, 1)
+        self.sensitivity_loss_db = _columns(rows, 2)
+        self.excess_temperature_k = _columns(rows, 3)
+        self.worn = _columns(rows, 4)
+        self.lost_db = _columns(rows, 5, STRANDS)
+        self.launch_loss_db = _columns(rows, 5 + STRANDS, STRANDS)
 
-    def _each(self, amount: Callable[[Impairment], AnyFloat], width: int = 1) -> FloatArray:
-        found = np.zeros((self._count, width))
-        for place, wrong in self._places:
-            found[place] = amount(wrong)
-        return found
+
+def _columns(rows: FloatArray, first: int, width: int = 1) -> FloatArray:
+    found: FloatArray = rows[:, first : first + width].copy()
+    return found
+
+
+def _row_of(wrong: Impairment) -> tuple[float, ...]:
+    """What changes light or its reading, in the order of the columns of ImpairedEnds."""
+    return (
+        wrong.dirt_db,
+        wrong.leak_db,
+        wrong.sensitivity_loss_db,
+        wrong.excess_temperature_k,
+        wrong.worn,
+        *wrong.lost_db,
+        *wrong.launch_loss_db,
+    )
 
 
 def changed_lanes(made: Lanes, near: ImpairedEnds, far: ImpairedEnds) -> Lanes:

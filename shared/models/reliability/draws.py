@@ -6,7 +6,7 @@ same seed gives the same history to the last bit on any machine, plain or compil
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.keyed_random import draw_bits_array, draw_uniform_array
 
@@ -57,7 +57,7 @@ def exponentials(seed: int, entity: str, purpose: str, first: int, many: int) ->
 
 def lognormals(seed: int, entity: str, purpose: str, first: int, many: int, sigma: float) -> FloatArray:
     """Log-normal draws of mean 1 by their counts, shape (many,); not bit-identical on every machine."""
-    normal = ndtri(draw_uniform_array(seed, entity, purpose, counts(first, many)))
+    normal = scipy.special.ndtri(draw_uniform_array(seed, entity, purpose, counts(first, many)))
     return np.asarray(np.exp(sigma * normal - 0.5 * sigma * sigma), dtype=np.float64)
 
 

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.keyed_random import draw_bits_array
 from shared.models.statistics.means import is_confidence
@@ -35,13 +35,13 @@ def bca_interval(values: npt.ArrayLike, confidence: float = 0.95) -> tuple[float
     means = np.sort(runs[_resamples(n)].mean(axis=1))
     mean = runs.mean()
     below = float((means < mean).mean() + (means == mean).mean() / 2.0)
-    bias = float(ndtri(min(max(below, 0.5 / RESAMPLES), 1.0 - 0.5 / RESAMPLES)))
+    bias = float(scipy.special.ndtri(min(max(below, 0.5 / RESAMPLES), 1.0 - 0.5 / RESAMPLES)))
     # The jackknife of a mean has a closed form: leaving out a run changes it by the run's distance from it.
     off = runs - mean
     acceleration = float((off**3).sum() / (6.0 * (off**2).sum() ** 1.5))
     ranks = []
     for share in (beyond, 1.0 - beyond):
-        z = bias + float(ndtri(share))
-        ranks.append(float(ndtr(bias + z / (1.0 - acceleration * z))))
+        z = bias + float(scipy.special.ndtri(share))
+        ranks.append(float(scipy.special.ndtr(bias + z / (1.0 - acceleration * z))))
     low, high = (float(np.interp(rank * (RESAMPLES - 1), np.arange(RESAMPLES), means)) for rank in ranks)
     return low, high

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.checks import check_count, check_positive
 from shared.basics.errors import InvalidInput
@@ -61,7 +61,7 @@ def is_confidence(value: float) -> float:
 
 def quantile_of_t(freedom: float, confidence: float) -> float:
     """Standard errors that a two-sided interval extends on each side."""
-    return float(stdtrit(freedom, (1.0 + confidence) / 2.0))
+    return float(scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def wilson_share(happened: int, times: int, confidence: float = 0.95) -> Interva
     InvalidInput unless 0 ≤ happened ≤ times and times ≥ 1.
     """
     _check_share(happened, times, confidence)
-    z = float(ndtri((1.0 + confidence) / 2.0))
+    z = float(scipy.special.ndtri((1.0 + confidence) / 2.0))
     share = happened / times
     middle = (share + z * z / (2 * times)) / (1 + z * z / times)
     half = z / (1 + z * z / times) * math.sqrt(share * (1 - share) / times + z * z / (4 * times * times))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
+import scipy  # which loads scipy.special when it is first used
 
 from shared.models.statistics.batch_means import batch_means
 from shared.models.statistics.means import FloatArray, Interval, mean_interval, quantile_of_t
@@ -82,7 +82,7 @@ def batched_difference(
     found = batch_means(_apart_by(a, b), confidence)
     error = found.interval.half_width / quantile_of_t(found.count - 1, confidence)
     size = abs(found.interval.value) / error if error > 0.0 else math.inf
-    chance = 1.0 if found.interval.value == 0.0 else 2.0 * float(stdtr(found.count - 1, -size))
+    chance = 1.0 if found.interval.value == 0.0 else 2.0 * float(scipy.special.stdtr(found.count - 1, -size))
     return MeanDifference(found.interval, math.nan, math.nan, chance)
 
 
@@ -108,7 +108,7 @@ def _chance(found: Interval, freedom: float) -> float:
     if found.deviation == 0.0:
         return 1.0 if found.value == 0.0 else 0.0
     size = abs(found.value) / (found.deviation / math.sqrt(found.runs))
-    return 2.0 * float(stdtr(freedom, -size))
+    return 2.0 * float(scipy.special.stdtr(freedom, -size))
 
 
 def _variance(values: FloatArray) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
+import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.checks import check_count
 from shared.basics.errors import InvalidInput
@@ -55,4 +55,4 @@ def growth(times: npt.ArrayLike, values: npt.ArrayLike) -> Growth:
     error = math.sqrt(float(((found - mean) ** 2).sum()) / (runs - 1) / runs)
     if error == 0.0:
         return Growth(mean, 0.0 if mean > 0.0 else 1.0, runs, scatters=False)
-    return Growth(mean, float(stdtr(runs - 1, -mean / error)), runs)
+    return Growth(mean, float(scipy.special.stdtr(runs - 1, -mean / error)), runs)

@@ -114,6 +114,11 @@ def ocs_of(number: int) -> int:
     return face // 2 * FACE_LINKS + index
 
 
+def is_plus(number: int) -> bool:
+    """Whether the link end with this number is on a + face, without creating a `LinkEnd`."""
+    return not number // FACE_LINKS % 2
+
+
 def end_at(ocs: int, port: int) -> LinkEnd:
     """The link end whose fibres are on this duplex port; spare ports have none and are not valid."""
     dimension, index = divmod(ocs, FACE_LINKS)

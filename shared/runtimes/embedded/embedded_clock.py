@@ -19,7 +19,11 @@ SAVED_FIELDS = ("speed", "paused", "now_us", "until_us", "run_speed")
 
 class EmbeddedClock(Clock):
     """Thread-safe. A change starts from the processed time, so a lag is forgiven and never made up in a jump.
-    `keep` is the file that stores the clock; `operations` records changes."""
+    `keep` is the file that stores the clock; `operations` records changes.
+
+    It knows two processed times. Readers see the *committed* one. A change starts from the *reached* one,
+    which includes what is not committed yet. So a paused twin commits nothing that is later than its clock.
+    """
 
     def __init__(
         self,
@@ -36,15 +40,23 @@ class EmbeddedClock(Clock):
         self._operations = operations
         self._epoch = Epoch(0, self._wall_us(), check_speed(speed), paused)
         self._processed: Callable[[], int] | None = None
+        self._reached: Callable[[], int] | None = None
         self._meter = SpeedMeter()
-        self.changed = threading.Event()
-        """Set when the clock was changed; the loop clears it."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after each change. It may wait until what was reached is committed."""
 
-    def start(self, processed_us: Callable[[int], int], at_us: int) -> None:
+    def start(
+        self,
+        processed_us: Callable[[int], int],
+        at_us: int,
+        reached_us: Callable[[int], int] | None = None,
+    ) -> None:
         """Start at this simulated time. `processed_us` receives the clock's time and limits it to what is
-        due."""
+        committed; `reached_us` limits it to what is processed, and is the same if it is not given."""
+        reached = reached_us or processed_us
         with self._lock:
             self._processed = lambda: processed_us(self.clock_us())
+            self._reached = lambda: reached(self.clock_us())
             self._epoch = replace(self._epoch, anchor_us=at_us, wall_us=self._wall_us())
             self._meter.clear()
 
@@ -74,14 +86,18 @@ class EmbeddedClock(Clock):
     def change(self, request: ClockChange, who: str) -> Epoch:
         """Records the change first; OperationFailed if that fails, and nothing changes."""
         with self._lock:
-            epoch = self._epoch.changed(request, self._now_us(), self._wall_us())
+            epoch = self._epoch.changed(request, self.reached_us(), self._wall_us())
             if self._operations is not None:
                 self._operations.append(new_operation(epoch.body(), who))
             self._epoch = epoch
             self._meter.clear()
             self.save()
-        self.changed.set()
+        self.on_change()
         return epoch
+
+    def reached_us(self) -> int:
+        """The simulated time up to which everything is processed, committed or not."""
+        return self._reached() if self._reached else self.clock_us()
 
     def _now_us(self) -> int:
         return self._processed() if self._processed else self.clock_us()
@@ -96,9 +112,10 @@ class EmbeddedClock(Clock):
                 self._meter.measure(self._wall_s(), self._processed())
 
     def kept(self) -> dict[str, int | float | bool | None]:
-        """The saved fields: processed time and setting."""
+        """The saved fields: reached time and setting. If a twin is killed before it commits what it has
+        reached, it does the same again, up to this time."""
         with self._lock:
-            kept = asdict(self._epoch) | {"now_us": self._now_us()}
+            kept = asdict(self._epoch) | {"now_us": self.reached_us()}
         return {name: kept[name] for name in SAVED_FIELDS}
 
     def save(self) -> None:

@@ -1,15 +1,15 @@
-"""One site of a living twin in one process: take a root message, append its cascade to the log, commit.
+"""One site of a living twin in one process: process root messages with their cascades, append them to the
+log, commit.
 
-The log is written before the states are committed. So after a crash the log may be ahead of the states, never
-behind them. `recover` then folds the tail of the log again, and appends the rest of a partly written cascade.
-If a snapshot is given, the fold starts there instead of at the first message.
+Several roots are committed together (`uncommitted_roots`). Their lines are written to the log at once, just
+before the states are committed. So after a crash the log may be ahead of the states, by any part of one
+commit, and is never behind them. `recover` then folds the tail of the log again, and appends the rest of a
+partly written cascade. If a snapshot is given, the fold starts there instead of at the first message.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, SequencerBody, Tick
@@ -32,12 +32,13 @@ from shared.engine.code_version import (
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import Request, is_root, operator_source
 from shared.engine.replay import Replay
-from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
 from shared.engine.upgrade_refusals import check_compatible
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
+from shared.runtimes.embedded.tick_frames import render_tick_frames
+from shared.runtimes.embedded.uncommitted_roots import UncommittedRoots
 from shared.storage.inbox.request_inbox import Inbox, RequestStore, logged_requests
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
@@ -96,9 +97,10 @@ class Fenced(Exception):
 class SiteRunner:
     """Owns the states of a site's fabrics in memory, its log file and its partition of the store.
 
-    `place` is called for every fabric after its commissioning is committed. `on_append` receives what was
-    appended to the log. `snapshots` is called at every quiet point. `software` is the build, which is stored
-    with the states. `starting_snapshot` returns the states from which the log continues after an upgrade to
+    A commit has at most `roots_per_commit` roots; a request is always the last one of its commit. `place` is
+    called for every fabric after its commissioning is committed. `on_append` receives what was appended to
+    the log. `snapshots` is called after every commit. `software` is the build, which is stored with the
+    states. `starting_snapshot` returns the states from which the log continues after an upgrade to
     other rules, or None. With `digests`, every commit stores digests, and `recover` refuses states that were
     changed in the store: it rebuilds them from the log, from `newest_snapshot` if there is one, and passes a
     sentence to `on_refused`. It does the same if the store lost all states.
@@ -115,6 +117,7 @@ class SiteRunner:
         log: IndexedLog,
         dead_letters: DeadLetterFile,
         telemetry: TelemetryFolder | None = None,
+        roots_per_commit: int = 1,
         on_append: Callable[[list[Envelope]], None] | None = None,
         inbox: Inbox | None = None,
         snapshots: SnapshotTaker | None = None,
@@ -151,7 +154,10 @@ class SiteRunner:
         self._digests = digests
         self._sealed: SealedCommits | None = None
         self._on_refused = on_refused
+        self._roots_per_commit = roots_per_commit
+        self._uncommitted = UncommittedRoots()
         self._due_us: int | None = None
+        self._next_due_us: int | None = None
         self._code_due = True
         """Whether the next commit records the code that makes the states."""
         self._generation = 0
@@ -165,10 +171,10 @@ class SiteRunner:
 
     def step(self, request: Request | None, clock_us: int) -> bool:
         """Process the next root message with its cascade: this request, the oldest that waits, or a Tick that
-        is due by the clock. True if the request was taken; False after a Tick, or if there was nothing to do.
-        Raises Fenced."""
+        is due by the clock. Commits after a request, and after `roots_per_commit` roots. True if the request
+        was taken; False after a Tick, or if there was nothing to do. Raises Fenced."""
         if request is not None and self._is_handled(request):
-            self._commit(self.position, request.number)  # only remove it from the inbox
+            self.commit(request.number)  # also removes it from the inbox
             return True
         self._clock_us = clock_us
         root = self.site.next_root(request, clock_us=clock_us)
@@ -177,23 +183,65 @@ class SiteRunner:
         taken = request is not None and not isinstance(root.body, Tick)
         if request is not None and taken and not self._store.take(self.partition, [request.number]):
             return True  # it was cancelled meanwhile
-        self.take(root, inbox_taken=request.number if request is not None and taken else None)
+        self._process(root)
+        if request is not None and taken:
+            self.commit(request.number)  # a client waits for it
+        elif len(self._uncommitted.roots) >= self._roots_per_commit:
+            self.commit()
         return taken
 
-    def take(self, root: Envelope, inbox_taken: int | None = None) -> list[Envelope]:
-        """Append a root message and its cascade to the log, then commit; returns them. Raises Fenced."""
-        messages = self.site.cascade(root, self._note_reader)
-        lines = [encode(message) for message in messages]
-        self._log.append(messages, lines)
-        self._record_logged([(self.position, root)])
-        if isinstance(root.body, Tick):
-            self._publish_telemetry(root, root.body)
-        self._commit(self.position + len(messages), inbox_taken)
-        if self._snapshots is not None:
-            self._snapshots.on_quiet(self.site, self.position, lines[-1], self._registered)
-        if self._on_append is not None:
-            self._on_append(messages)
+    def take(self, root: Envelope) -> list[Envelope]:
+        """Process a root message, then commit; returns it with its cascade. Raises Fenced."""
+        messages = self._process(root)
+        self.commit()
         return messages
+
+    def commit(self, inbox_taken: int | None = None) -> None:
+        """Append the uncommitted roots to the log, then commit the states after them, and remove the requests
+        up to `inbox_taken` from the inbox. Does nothing if there is neither. Raises Fenced."""
+        done = self._uncommitted
+        if not done.lines and inbox_taken is None:
+            return
+        self._append(done)
+        self._commit(self.position + len(done.lines), inbox_taken)
+        self._uncommitted = UncommittedRoots()
+        if self._snapshots is not None and done.lines:
+            self._snapshots.on_quiet(self.site, self.position, done.lines[-1], self._registered)
+        if self._on_append is not None and done.messages:
+            self._on_append(done.messages)
+
+    def is_committed(self) -> bool:
+        """Whether every root that it has processed is committed."""
+        return not self._uncommitted.roots
+
+    def is_overdue(self) -> bool:
+        """Whether uncommitted roots have waited for their commit as long as they may."""
+        return self._uncommitted.is_overdue()
+
+    def _process(self, root: Envelope) -> list[Envelope]:
+        try:
+            messages = self.site.cascade(root, self._note_reader)
+        except ServiceFailed:
+            # Complete cascades; the states are not committed, because one of them broke.
+            done, self._uncommitted = self._uncommitted, UncommittedRoots()
+            self._append(done)
+            raise
+        self._uncommitted.add(messages, [encode(message) for message in messages])
+        if self._telemetry is not None and isinstance(root.body, Tick):
+            name, keep = root.body.service, self._uncommitted.add_frame
+            render_tick_frames(self._telemetry, self.site.instances, root, name, self._clock_us, keep)
+        due = self.site.earliest()
+        self._next_due_us = due.due_us if due is not None else None
+        return messages
+
+    def _append(self, done: UncommittedRoots) -> None:
+        """Append these roots to the log, and publish their frames."""
+        if done.lines:
+            self._log.append(done.messages, done.lines)
+            self._record_logged([(self.position + place, root) for place, root in done.roots])
+        if self._telemetry is not None:
+            for name, at_us, frame in done.frames:
+                self._telemetry.keep(name, at_us, frame)
 
     def check_store(self) -> None:
         """Fenced unless the store has this site's position: requests in a restored store may already be on
@@ -234,9 +282,13 @@ class SiteRunner:
         return True
 
     def due_us(self) -> int | None:
-        """When the next Tick is due by the committed states. While a cascade is being committed, its Tick
-        counts as not done, because readers do not see its effects yet."""
+        """When the next Tick is due by the committed states. Until a cascade is committed, its Tick counts as
+        not done, because readers do not see its effects yet."""
         return self._due_us
+
+    def next_due_us(self) -> int | None:
+        """When the next Tick is due after everything that is processed, committed or not."""
+        return self._next_due_us
 
     @property
     def log_size(self) -> int:
@@ -248,9 +300,12 @@ class SiteRunner:
         return self.position == self._log.end
 
     def processed_us(self, clock_us: int) -> int:
-        """Simulated time up to which everything is processed, if the clock is at `clock_us`."""
-        due_us = self.due_us()
-        return clock_us if due_us is None else min(clock_us, due_us)
+        """Simulated time up to which everything is processed and committed, if the clock is at `clock_us`."""
+        return clock_us if (due_us := self.due_us()) is None else min(clock_us, due_us)
+
+    def reached_us(self, clock_us: int) -> int:
+        """The same with what is processed and not committed yet."""
+        return clock_us if (due_us := self.next_due_us()) is None else min(clock_us, due_us)
 
     # --- recovery and rebuild -------------------------------------------------------------------------------
 
@@ -274,6 +329,7 @@ class SiteRunner:
             return folded
 
     def _recover(self) -> int:
+        self._uncommitted = UncommittedRoots()  # their Ticks are due again
         self.check_log()
         self._load()
         is_emptied = self._digests is not None and bool(self._log.end) and not self.position
@@ -518,34 +574,10 @@ class SiteRunner:
             self._place(fabric, fabric_place(self.partition, registration))
         self._changed_registrations, self._code_due = {}, False
         due = self.site.earliest()
-        self._due_us = due.due_us if due is not None else None
+        self._due_us = self._next_due_us = due.due_us if due is not None else None
         self._readers = {}
-
-    def _publish_telemetry(self, tick: Envelope, body: Tick) -> None:
-        if self._telemetry is None:
-            return
-        for instance in self.site.instances:
-            service, state = instance.service, instance.state
-            if instance.fabric != tick.fabric or state is None or service.telemetry is None:
-                continue
-            if not service.emits_frames_at(body.service):
-                continue
-            is_due = service.next_frame_us(state, tick.at_us - 1) == tick.at_us
-            following_us = service.next_frame_us(state, tick.at_us)
-            self._telemetry.make(
-                service.frames_name(tick.fabric),
-                tick.at_us,
-                partial(service.telemetry, state, tick),
-                is_last_due=is_due and following_us is not None and following_us > self._clock_us,
-                freeze=partial(_frozen_render, service, state, tick) if is_due else None,
-            )
 
     def finish_telemetry(self) -> None:
         """Render the newest frames that were skipped for lack of time, at a moment without other work."""
         if self._telemetry is not None:
             self._telemetry.render_deferred()
-
-
-def _frozen_render(service: AnyService, state: object, tick: Envelope) -> Callable[[], bytes | None]:
-    """Renders the frame of a Tick later, from a copy of the state, which takes far less time than a frame."""
-    return partial(service.telemetry, deepcopy(state), tick) if service.telemetry else lambda: None

@@ -1,11 +1,15 @@
 """The loop of a living twin in one process: processes requests and due Ticks of every site, paced by the
 clock.
 
-In this runtime the loop itself is the sequencer. It survives an unreachable store, a lack of file
+In this runtime the loop itself is the sequencer. While Ticks are due, a site commits several of them at once.
+It commits before the loop waits, before callbacks run, and before a change of the clock returns.
+
+The loop survives an unreachable store, a lack of file
 descriptors, and a log that was moved. Simulated time then stands still; when all are available again, every
 site recovers from the store.
 """
 
+import contextlib
 import logging
 import queue
 import threading
@@ -64,6 +68,8 @@ class EmbeddedTwin:
         self._has_requests = {site.partition: True for site in sites}
         self._stop = threading.Event()
         self._callbacks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._is_running = False
+        clock.on_change = self._wait_for_commit
 
     def wake(self, partition: int) -> None:
         """A request was put into this partition's inbox."""
@@ -71,8 +77,8 @@ class EmbeddedTwin:
         self._wake.set()
 
     def run_when_quiet(self, callback: Callable[[], AnswerT]) -> AnswerT:
-        """Run a callback between two steps of the loop, when every site is quiet and none moves; returns its
-        result. OperationFailed if the loop is stopped by an error or too busy."""
+        """Run a callback between two steps of the loop, when every site is quiet and committed, and none
+        moves; returns its result. OperationFailed if the loop is stopped by an error or too busy."""
         answer: Future[AnswerT] = Future()
         self._callbacks.put((callback, answer))
         self._wake.set()
@@ -93,11 +99,20 @@ class EmbeddedTwin:
             folded = site.recover()
             if folded:
                 log.info("%s: folded %d messages of the log again", site.name, folded)
-        self.clock.start(self._processed_us, max([at_us, *(site.site.now_us for site in self.sites)]))
+        self._start_clock(at_us)
 
     def run(self) -> None:
         """Run until `stop`. Raises errors that need a person: a damaged log, a full disk, a bug in a
         service."""
+        self._is_running = True
+        try:
+            self._run()
+            with contextlib.suppress(*TRANSIENT_ERRORS):
+                self._commit()
+        finally:
+            self._is_running = False
+
+    def _run(self) -> None:
         checked_s = sampled_s = time.monotonic()
         while not self._stop.is_set():
             now_s = time.monotonic()
@@ -108,8 +123,8 @@ class EmbeddedTwin:
             if now_s - sampled_s > 0.1:
                 sampled_s = now_s
                 self.clock.sample()
-            self._run_callbacks()
             try:
+                self._run_callbacks()
                 if recheck:
                     for site in self.sites:
                         site.check_log()
@@ -119,7 +134,8 @@ class EmbeddedTwin:
                 self._recover(error)
 
     def step(self) -> bool:
-        """Take the waiting requests, then the earliest due Tick; False if there is nothing to do now."""
+        """Take the waiting requests, then the earliest due Tick; commit the sites that have nothing due, or
+        whose roots have waited long enough. False if there is nothing to do now."""
         clock_us = self.clock.clock_us()
         taken = [
             self._take_requests(site, clock_us) for site in self.sites if self._has_requests[site.partition]
@@ -127,10 +143,13 @@ class EmbeddedTwin:
         ready = [
             (due_us, n)
             for n, site in enumerate(self.sites)
-            if (due_us := site.due_us()) is not None and due_us <= clock_us
+            if (due_us := site.next_due_us()) is not None and due_us <= clock_us
         ]
         if ready:
             self.sites[min(ready)[1]].step(None, clock_us)
+        for site in self.sites:
+            if (due_us := site.next_due_us()) is None or due_us > clock_us or site.is_overdue():
+                site.commit()
         return bool(ready) or any(taken)
 
     def _take_requests(self, site: SiteRunner, clock_us: int) -> bool:
@@ -145,8 +164,21 @@ class EmbeddedTwin:
         self._has_requests[site.partition] |= len(waiting) == REQUESTS_AT_ONCE
         return bool(waiting)
 
+    def _commit(self) -> None:
+        for site in self.sites:
+            site.commit()
+
+    def _wait_for_commit(self) -> None:
+        """Wait until the loop has committed what is processed now; not if an error stops it."""
+        is_committed = all(site.is_committed() for site in self.sites)
+        if not is_committed and self._is_running and self.problem is None:
+            with contextlib.suppress(OperationFailed):
+                self.run_when_quiet(lambda: None)
+
     def _run_callbacks(self) -> None:
-        """Run the waiting callbacks; their errors go to the caller."""
+        """Commit, then run the waiting callbacks; their errors go to the caller."""
+        if not self._callbacks.empty():
+            self._commit()
         while not self._callbacks.empty():
             callback, answer = self._callbacks.get()
             if not answer.set_running_or_notify_cancel():
@@ -158,6 +190,14 @@ class EmbeddedTwin:
 
     def _processed_us(self, clock_us: int) -> int:
         return min((site.processed_us(clock_us) for site in self.sites), default=clock_us)
+
+    def _reached_us(self, clock_us: int) -> int:
+        return min((site.reached_us(clock_us) for site in self.sites), default=clock_us)
+
+    def _start_clock(self, at_us: int) -> None:
+        """Continue from this time, or from the last message if that is later."""
+        last_us = max([at_us, *(site.site.now_us for site in self.sites)])
+        self.clock.start(self._processed_us, last_us, self._reached_us)
 
     def _wait(self) -> None:
         """Sleep until the next Tick is due, a request arrives, or the clock changes."""
@@ -177,7 +217,7 @@ class EmbeddedTwin:
         delay_s = 0.05
         self.problem = str(error)
         log.warning("%s; simulated time stands still", error)
-        at_us = self.clock.show().now_us
+        at_us = self.clock.reached_us()
         while not self._stop.is_set():
             try:
                 self._ensure_store()
@@ -193,7 +233,7 @@ class EmbeddedTwin:
         self.problem = None
         self.recoveries += 1
         self._has_requests = dict.fromkeys(self._has_requests, True)
-        self.clock.start(self._processed_us, at_us)
+        self._start_clock(at_us)
         log.info("storage is available again; simulated time continues")
 
 

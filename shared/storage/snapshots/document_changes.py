@@ -51,6 +51,9 @@ class DocumentWalk:
 
     def __init__(self, history: SiteHistory, replayed: ReplayedSite) -> None:
         self.watched: set[WalkedKey | tuple[str, str]] = set()
+        self.version = 0
+        """Rises when documents may have changed without a step that reports it: after the commissioning or
+        retirement of a fabric, and if the site was rebuilt from another start."""
         self._history = history
         self._replayed = replayed
         self._owners: dict[WalkedKey, ServiceInstance] = {}
@@ -113,6 +116,7 @@ class DocumentWalk:
 
     def _index(self) -> None:
         """Forget the documents, and list their keys again."""
+        self.version += 1
         self._texts.clear()
         for instance in self._replayed.site.instances:
             state = instance.state

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy  # which loads scipy.special when it is first used
 
 from schemas.config.network_hardware import BLOCKS_MAX
 from shared.basics.checks import check_not_negative, check_positive
@@ -127,7 +127,7 @@ def _noise(plant: NetworkLayout, model: DemandModel, hour: int) -> FloatArray:
     """(B, B) log-normal factors of mean 1."""
     blocks = np.arange(len(plant.blocks), dtype=np.uint64)
     counts = np.uint64(hour * BLOCKS_MAX**2) + blocks[:, None] * np.uint64(BLOCKS_MAX) + blocks[None, :]
-    normal = ndtri(draw_uniform_array(model.seed, "dcn", "noise", counts))
+    normal = scipy.special.ndtri(draw_uniform_array(model.seed, "dcn", "noise", counts))
     return np.exp(model.noise_sigma * normal - 0.5 * model.noise_sigma**2)
 
 

@@ -15,6 +15,16 @@ from ops.cli.main import COMMANDS
 pytestmark = pytest.mark.integration
 
 SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "redis", "uvicorn", "asyncio")
+RUN = (
+    *(
+        "services.fabric_kinds",
+        "services.scheduler.service",
+        "ops.experiments.service_run",
+        "ops.lab.site_run",
+    ),
+    *("scipy.stats", "scipy.optimize", "scipy.special", "numba", "fastapi", "joblib", "schemas.api.rows"),
+)
+"""Modules that take long to import and that only runs need."""
 
 
 @pytest.mark.parametrize(
@@ -23,6 +33,16 @@ SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "re
 )
 def test_no_command_imports_slow_modules_before_it_runs(module: str) -> None:
     code = f"import sys, ops.cli.main, ops.cli.{module}; print([m for m in {SLOW!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "module", ["loader", "steadiness", "result_text", "dataset", "sweep_result", "results", "comparison"]
+)
+def test_what_only_reads_experiments_imports_nothing_that_runs_them(module: str) -> None:
+    """`experiment validate`, `status`, `report` and `compare` must start fast."""
+    code = f"import sys, ops.experiments.{module}; print([m for m in {RUN!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -21,7 +21,7 @@ from ops.experiments.loader import PlannedExperiment, plan_experiment
 from ops.experiments.results import results_of
 from ops.experiments.schema import Experiment
 from ops.experiments.seed_stopping_rule import seed_of
-from ops.experiments.sweep import SweepResult
+from ops.experiments.sweep_result import SweepResult
 from shared.models.availability.alternating_renewal import AlternatingRenewal
 
 SEED = int(os.environ.get("FRESH", "1"))

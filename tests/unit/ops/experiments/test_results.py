@@ -18,7 +18,7 @@ from ops.experiments.result_text import answer_text
 from ops.experiments.results import Results, judge_claim, results_of
 from ops.experiments.schema import Experiment, ExperimentClaim
 from ops.experiments.seed_stopping_rule import is_enough, seed_of, seed_rounds
-from ops.experiments.sweep import SweepResult, partial_result
+from ops.experiments.sweep_result import SweepResult, partial_result
 from shared.models.statistics.batch_means import batch_means
 from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, mean_interval

@@ -34,7 +34,8 @@ from ops.experiments.result_text import (
 from ops.experiments.results import Results, results_of
 from ops.experiments.schema import Experiment
 from ops.experiments.steadiness import BacklogGrowth, backlog_growths, load_checks, steadiness_before
-from ops.experiments.sweep import SweepResult, run_sweep
+from ops.experiments.sweep import run_sweep
+from ops.experiments.sweep_result import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from ops.lab.backlog import SAMPLES, measured_from
 from ops.lab.offered_load import LoadCheck

@@ -6,7 +6,13 @@ import pytest
 
 from ops.invariants.checker import Checker
 from ops.invariants.part_reports import PartReportChecker
-from ops.invariants.slices import BackOffChecker, CubeChecker, PreflightChecker, SliceChecker
+from ops.invariants.slices import (
+    BackOffChecker,
+    CubeChecker,
+    PreflightChecker,
+    SliceChecker,
+    StartPauseChecker,
+)
 from schemas.body import Body
 from schemas.config.pods import SuperpodConfig
 from schemas.config.scheduler import SchedulerConfig
@@ -27,10 +33,13 @@ from schemas.messages.scheduler import (
     SliceRequeued,
     SliceRestored,
     SliceStarted,
+    StartsPaused,
+    StartsResumed,
 )
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.messages.transceivers import ModuleReported
 from schemas.messages.workload import SliceRequested
+from schemas.multislice import Multislice
 from schemas.recovery_policy import Choice
 from shared.basics.units import US_PER_S
 from tests.support.requested import slice_requested
@@ -148,9 +157,45 @@ def test_a_slice_in_backoff_has_no_cubes(expected: list[Body], problem: str | No
     assert [problem in finding for finding in findings] == [True] if problem else findings == []
 
 
+MESH = SliceAdmitted(slice=NAME, shape=(2, 2, 4), twisted=False, cubes=(0,), corner=(0, 0, 0), waited_us=0)
+PAUSED = StartsPaused(until_us=300 * US_PER_S + 2, slices=6)
+RESUMED = StartsResumed(slice=NAME)
+ACROSS_PODS = requested().model_copy(
+    update={
+        "multislice": Multislice(job="pod-0/slice-0", pods=("pod-0", "pod-1"), gradient_bytes=1, step_us=1),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("expected", "problem"),
+    [
+        ([PAUSED, MESH], None),
+        ([PAUSED, RESUMED, admitted()], None),
+        ([PAUSED, ACROSS_PODS, admitted()], None),
+        ([PAUSED, PAUSED.model_copy(update={"until_us": 200 * US_PER_S})], None),
+        ([PAUSED, admitted()], "gets cubes, but starts pause until"),
+        ([RESUMED], "but were not paused"),
+        ([PAUSED, PAUSED], "which is not sooner"),
+        ([MESH, PAUSED], "starts pause for 299999999 us, not 300000000"),
+    ],
+)
+def test_no_slice_of_whole_cubes_gets_cubes_while_starts_pause(
+    expected: list[Body], problem: str | None
+) -> None:
+    commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
+    findings = judged(StartPauseChecker(), [commissioned, *expected])
+    assert [problem in finding for finding in findings] == [True] if problem else findings == []
+
+
+def test_starts_that_resume_end_all_backoffs() -> None:
+    commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
+    backed_off = BACKED_OFF.model_copy(update={"until_us": 300 * US_PER_S + 3})
+    assert judged(BackOffChecker(), [commissioned, REQUEUED, backed_off, RESUMED, admitted()]) == []
+
+
 CHECKED = (preflight(140 * US_PER_S),)
 STARTS: list[tuple[int, Body]] = [(140, STARTED)]
-MESH = SliceAdmitted(slice=NAME, shape=(2, 2, 4), twisted=False, cubes=(0,), corner=(0, 0, 0), waited_us=0)
 
 
 def with_preflight(seconds: int, timed: Sequence[tuple[int, Body]]) -> list[str]:

@@ -175,6 +175,9 @@ def test_at_most_one_cause_is_suspected_at_each_end(near: dict[str, object], far
     reversed_order = (replace(AT_FAR, **far), replace(SOUND, **near))  # type: ignore[arg-type]  # fields by name
     inspections = {inspection.end: inspection for inspection in reversed_order}
     assert suspicions(inspections) == suspected, "in whatever order they stand"
+    strangers = {NEAR + 1: replace(SOUND, end=NEAR + 1, bias=0.5), FAR + 1: replace(SOUND, end=FAR + 1)}
+    with_others = [row for row in suspicions(inspections | strangers) if row.end in (NEAR, FAR)]
+    assert with_others == suspected, "other ends change nothing"
 
 
 @pytest.mark.parametrize(

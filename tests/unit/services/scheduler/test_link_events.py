@@ -490,7 +490,8 @@ def test_a_slice_whose_circuits_are_refused_is_evicted_and_the_next_gets_its_cub
     world.commands.clear()
     emitted = refused(world, name)
     assert emitted[0] == SliceEvicted(slice=name, reason="pod-0/ocs-17/N24: port is a spare")
-    assert (type(emitted[1]), emitted[1].slice) == (SliceAdmitted, waiting)
+    assert isinstance(emitted[1], SliceAdmitted)
+    assert emitted[1].slice == waiting
     assert refused(world, name) == []
     world.check()
 

@@ -11,6 +11,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.messages.failures import FaultBegan
 from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.names import FaultKind
+from services.transceivers.link_optics import masks_of
 from services.transceivers.sensor_history import RECORDS_MAX
 from services.transceivers.service import SERVICE
 from services.transceivers.telemetry import readings_of
@@ -67,6 +68,17 @@ def test_a_stuck_module_repeats_its_readings_though_its_laser_dims(reload: bool)
     assert not state_of(bench).light_history
     mended = readings_of(state_of(bench), np.array([NEAR]), DAY)
     assert float(mended.tx_power_dbm.mean()) == pytest.approx(np.mean(then[1]) - 6.0, abs=0.02)
+
+
+def test_a_new_fault_discards_the_kept_misreadings() -> None:
+    bench = lit_bench()
+    bench.say(began("stuck"), DAY)
+    state = state_of(bench)
+    state.masks = replace(masks_of(state), misreading={})
+    connect(bench, DAY + 1)
+    assert not state.light_history, "the kept misreadings decide"
+    bench.say(another("late", 60.0, 4, "pod-0/cube-2/-x/7"), DAY + 2)
+    assert state.light_history.keys() == {NEAR, FAR}
 
 
 def test_a_module_stuck_in_the_dark_reads_dark_and_one_stuck_in_light_reads_light() -> None:
