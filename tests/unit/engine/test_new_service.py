@@ -66,8 +66,8 @@ def left_by_rules_4() -> SiteSnapshot:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("superpod", ["cubes", "drills", "failures"]),
-        ("static-pod", ["cubes", "drills", "failures"]),
+        ("superpod", ["cubes", "drills", "failures", "scheduler"]),
+        ("static-pod", ["cubes", "drills", "failures", "scheduler"]),
         ("dcn", ["drills", "failures"]),
     ],
 )
