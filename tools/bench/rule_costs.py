@@ -29,7 +29,7 @@ SHOWN_US_MIN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class MeasuredWorld:
     """Fabrics that the lab runs for `warm_days` and then, measured, for `days`. `ratio_max` is the guard of
     `make ratios`."""
 
@@ -54,10 +54,12 @@ class World:
 
 
 WORLDS = (
-    World("calm", 25, warm_days=4, days=12),
-    World("bad batch", 30, warm_days=3, days=4, pairs=("failures.batch_per_day=0.5",), calibration="field"),
-    World("storm", 60, warm_days=0.2, days=0.4, seed=23, pairs=("transceivers.fibre_loss_db=10",)),
-    World("campus", 25, warm_days=0.5, days=2, is_campus=True),
+    MeasuredWorld("calm", 25, warm_days=4, days=12),
+    MeasuredWorld(
+        "bad batch", 30, warm_days=3, days=4, pairs=("failures.batch_per_day=0.5",), calibration="field"
+    ),
+    MeasuredWorld("storm", 60, warm_days=0.2, days=0.4, seed=23, pairs=("transceivers.fibre_loss_db=10",)),
+    MeasuredWorld("campus", 25, warm_days=0.5, days=2, is_campus=True),
 )
 
 
@@ -102,7 +104,7 @@ def measure_rules(quick: bool) -> list[BenchFigure]:
     return [figure for world in WORLDS for figure in _figures(world, QUICK_SHARE if quick else 1.0)]
 
 
-def _figures(world: World, share: float) -> list[BenchFigure]:
+def _figures(world: MeasuredWorld, share: float) -> list[BenchFigure]:
     days = share * world.days
     seconds, lines = _run(world, days, services_of)
     reference = _reference(lines)
@@ -138,7 +140,7 @@ def _rows(rows: Sequence[tuple[str, float]], how: str) -> list[BenchFigure]:
 
 
 def _run(
-    world: World, days: float, services: Callable[[str], Any], times: RuleTimes | None = None
+    world: MeasuredWorld, days: float, services: Callable[[str], Any], times: RuleTimes | None = None
 ) -> tuple[float, list[bytes]]:
     """(seconds of processor time, lines) of the measured days."""
     lines: list[bytes] = []
