@@ -24,10 +24,17 @@ from shared.basics.fast_replace import replace
 from shared.basics.time_format import format_time
 from shared.engine.service import Output
 from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS
+
+LINKS_PER_CUBE = DIMENSIONS * FACE_LINKS
+"""Links of a slice of whole cubes for each of its cubes: every link joins two ends."""
 
 
-def count_backoff(state: SchedulerState) -> None:
-    """Count a slice that backs off after failed preflights."""
+def count_backoff(state: SchedulerState, row: Slice, links: int) -> None:
+    """Count a slice that backs off because its last preflight found at least half of its links down. With
+    fewer, other cubes may do, and the back-off of the slice alone is enough."""
+    if 2 * links < LINKS_PER_CUBE * len(row.cubes):
+        return
     pause = state.start_pause or NO_PAUSE
     state.start_pause = replace_fields(pause, failed=pause.failed + 1)
 

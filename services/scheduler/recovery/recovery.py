@@ -171,7 +171,7 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
     )
     if not backs_off:
         return requeue(state, row, reason, interruption.cause, interruption.lost_us)
-    count_backoff(state)
+    count_backoff(state, row, preflight_failures_of(row).links)
     row = with_backoff(state, row)
     failures = preflight_failures_of(row)
     emitted = requeue(state, row, reason, interruption.cause, interruption.lost_us)

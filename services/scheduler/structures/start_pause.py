@@ -22,7 +22,7 @@ class StartPause:
     """The slices of a pod that backed off since one of whole cubes last started to run, and what follows."""
 
     failed: int = 0
-    """Slices that backed off in a row."""
+    """Slices that backed off in a row, with at least half of their links down."""
     pauses: int = 0
     """Pauses in a row; 0 if slices start as usual."""
     until_us: int | None = None

@@ -85,14 +85,18 @@ def test_a_repair_shortens_a_pause_and_never_makes_it_longer() -> None:
     assert pause_after_repair(NO_PAUSE, CONFIG, 0) is NO_PAUSE
 
 
-def fail_preflights(world: World) -> list[Said]:
-    """Let every command lead to dark links only, until starts pause; return the last emitted messages."""
+def fail_preflights(world: World, dark_ends: int = 96, ticks: int = 1_000) -> list[Said]:
+    """Let every command lead to cubes with this many dark ends, until starts pause; return the last emitted
+    messages."""
     emitted: list[Said] = []
-    while not any(isinstance(body, StartsPaused) for body in emitted):
+    while ticks and not any(isinstance(body, StartsPaused) for body in emitted):
+        ticks -= 1
         dark = [command for command in world.commands if command[1]]
         for name, _ in dark:
             cubes = world.held_cubes[name]
-            world.train(down=(96 * cubes[0], 96 * cubes[-1] + 16), most=1)
+            world.train(
+                down=tuple(end for cube in cubes for end in range(96 * cube, 96 * cube + dark_ends)), most=1
+            )
         emitted = world.tick()
     return emitted
 
@@ -129,6 +133,17 @@ def test_no_slice_of_whole_cubes_starts_while_starts_pause_and_its_reason_says_w
     mesh, answer = world.request((2, 2, 2))
     assert isinstance(answer[0], SliceAdmitted)
     assert world.status(mesh).state == "running"
+    world.check()
+
+
+def test_slices_that_miss_few_links_back_off_alone() -> None:
+    world = World(cubes=12, policy=POLICY)
+    for _ in range(PAUSE_AFTER):
+        world.request(CUBE)
+    fail_preflights(world, dark_ends=16, ticks=60)
+    failures = [row.preflight_failures for row in world.state.slices.values()]
+    assert sum(one.failed for one in failures if one is not None) > 2 * PAUSE_AFTER
+    assert world.state.start_pause is None
     world.check()
 
 
