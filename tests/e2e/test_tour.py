@@ -35,7 +35,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
 )
 def test_every_command_of_the_tour_runs_as_written(document: str, twin: LivingTwin, tmp_path: Path) -> None:
     text = (ROOT / document).read_text()
-    assert "lightwave up --speed 600 --seed 7" in text
+    assert "--speed 600 --seed 7" in text
     blocks = re.findall(r"```sh tour\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) >= 3
     env = os.environ | {

@@ -88,6 +88,9 @@ COMPUTED: Mapping[tuple[str, str], ComputedColumn] = {
     (REWIRINGS.word, "BECAUSE"): ComputedColumn(str),
     (FAULTS.word, "REQUESTED-BY"): ComputedColumn(str),
     (DRILLS.word, "FAULTS"): ComputedColumn(int),
+    (DRILLS.word, "STATUS"): ComputedColumn(
+        Literal["running", "completed", "stopped", "cancelled", "failed"]
+    ),
     (SCHEDULES.word, "DEVIATED"): ComputedColumn(bool),
     **{(SCHEDULES.word, heading): ComputedColumn(str) for heading in ("OUTCOME", "RUNNING", "REASON")},
 }
