@@ -69,7 +69,7 @@ def test_a_game_from_the_desk_to_the_debrief(twin: DrivenTwin, tmp_path: Path) -
         over = run_forked(["drill", "hint", "--drill", "pod-0/drill-0"], here)
         assert (over.returncode, "its game is over" in over.stderr) == (REFUSED, True)
         none = run_forked(["drill", "culprit", "ocs-17"], here)
-        assert (none.returncode, "no drill with a game" in none.stderr) == (NOT_FOUND, True)
+        assert (none.returncode, "no drill with a `trainee` section runs" in none.stderr) == (NOT_FOUND, True)
 
 
 def test_a_document_without_a_game_has_no_desk(tmp_path: Path) -> None:
